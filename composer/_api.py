@@ -1,0 +1,177 @@
+"""Pipelines that know how to build themselves: what `import composer` offers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from composer._freeze import frozen
+from composer._load import pipeline_from
+from composer._pipeline import Layer, Pipeline
+from composer._registry import Registry, default_registry
+from composer._yaml import parse, read
+from composer.errors import InputError, Place, fail, nearest
+from composer.plugin import Transform
+
+if TYPE_CHECKING:
+    import jax
+
+
+class BuildsHere:
+    """The engine behind `load` and `loads`: composes, and reads arguments, in this process."""
+
+    def build(self, pipeline: Pipeline) -> Callable[..., Any]:
+        """Import the function and compose the stack around it."""
+        from composer._compose import Recipe, composed
+
+        recipe = Recipe(
+            layers=pipeline.stack,
+            static=pipeline.static,
+            mesh=dict(pipeline.mesh) or None,
+            output=pipeline.output,
+            plugins=pipeline.plugins,
+        )
+        return composed(_function_of(pipeline), recipe)
+
+    def args(self, pipeline: Pipeline) -> tuple[Any, ...]:
+        """Values of the positional arguments, in the order of the composed callable."""
+        from composer._run.arguments import read_arguments
+
+        return read_arguments(pipeline, self.build(pipeline))[0]
+
+    def kwargs(self, pipeline: Pipeline) -> dict[str, Any]:
+        """Values of the keyword-only arguments."""
+        from composer._run.arguments import read_arguments
+
+        return read_arguments(pipeline, self.build(pipeline))[1]
+
+
+def _function_of(pipeline: Pipeline) -> Callable[..., Any]:
+    """The function that a pipeline names.
+
+    Raises:
+        InputError: CMP069, it cannot be found or is not callable.
+    """
+    place = pipeline.document.place("function") if pipeline.document is not None else None
+    found = _lookup(pipeline, place)
+    if not callable(found):
+        raise fail(
+            InputError,
+            "CMP069",
+            f"{pipeline.function} is a {type(found).__name__}, not a function",
+            place=place,
+        )
+    return found
+
+
+def _lookup(pipeline: Pipeline, place: Place | None) -> object:
+    if pipeline.functions is None:
+        from composer._reference import resolve
+
+        return resolve(pipeline.function, folder=pipeline.folder, place=place)
+    if pipeline.function in pipeline.functions:
+        return pipeline.functions[pipeline.function]
+    close = nearest(pipeline.function, pipeline.functions)
+    raise fail(
+        InputError,
+        "CMP069",
+        f"sealed text names the function {pipeline.function!r}, which was not passed",
+        place=place,
+        notes=[f"functions: {', '.join(sorted(pipeline.functions)) or 'none'}"],
+        cure=f"function: {close}" if close else f"loads(text, functions={{{pipeline.function!r}: ...}})",
+    )
+
+
+def load(path: str | Path, *, plugins: tuple[str, ...] = ()) -> Pipeline:
+    """Read a pipeline file. Imports neither the function it names nor JAX.
+
+    Args:
+        path: The file; modules and data are looked up beside it.
+        plugins: Plugins to load besides those that the file names.
+
+    Raises:
+        PipelineError: the file cannot be read, with every problem in it.
+        PluginError: a plugin that a word needs cannot be imported.
+    """
+    document = read(Path(path), str(path))
+    pipeline = pipeline_from(document, default_registry().load)
+    named = tuple(dict.fromkeys((*pipeline.plugins, *plugins)))
+    folder = Path(path).resolve().parent
+    return replace(pipeline, plugins=named, folder=folder, engine=BuildsHere())
+
+
+def loads(text: str, *, functions: Mapping[str, Callable[..., Any]] | None = None) -> Pipeline:
+    """Read sealed pipeline text: names resolve in `functions` only.
+
+    Everything that would read a file, import a module or write is refused, so text from
+    elsewhere can do no more than call the functions passed here.
+
+    Raises:
+        PipelineError: the text cannot be read, or reaches outside (CMP040).
+
+    >>> p = loads("composer: 1\\nfunction: f\\nstack: [grad]", functions={"f": lambda x: x * x})
+    >>> p.build()(3.0)
+    Array(6., dtype=float32, weak_type=True)
+    """
+    pipeline = pipeline_from(parse(text), _sealed_registry().load, sealed=True)
+    return replace(pipeline, functions=dict(functions or {}), engine=BuildsHere())
+
+
+@functools.cache
+def _sealed_registry() -> Registry:
+    return Registry(built_in_only=True)
+
+
+@dataclass(frozen=True, init=False)
+class Stack:
+    """Layers to wrap functions with, innermost first: a decorator.
+
+    Args:
+        layers: `Stack(ValueAndGrad(), Jit())` is `lambda f: jit(value_and_grad(f))`.
+        static: Arguments that hold no arrays, by name.
+        mesh: Sizes by axis name, or a `jax.sharding.Mesh`.
+        returns: Names of the function's outputs.
+        plugins: Names of plugins to load.
+
+    >>> from composer import Grad
+    >>> @Stack(Grad())
+    ... def slope(x):
+    ...     return x * x
+    >>> slope(3.0)
+    Array(6., dtype=float32, weak_type=True)
+    """
+
+    layers: tuple[Transform | Layer, ...]
+    static: tuple[str, ...]
+    mesh: Mapping[str, int] | jax.sharding.Mesh | None
+    returns: object
+    plugins: tuple[str, ...]
+
+    def __init__(
+        self,
+        *layers: Transform | Layer,
+        static: str | tuple[str, ...] | list[str] = (),
+        mesh: Mapping[str, int] | jax.sharding.Mesh | None = None,
+        returns: object = None,
+        plugins: tuple[str, ...] = (),
+    ) -> None:
+        names = (static,) if isinstance(static, str) else tuple(static)
+        values = {"layers": layers, "static": names, "mesh": mesh, "returns": frozen(returns)}
+        for name, value in {**values, "plugins": tuple(plugins)}.items():
+            object.__setattr__(self, name, value)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function with this stack around it; as `composer.compose`."""
+        from composer._compose import compose
+
+        return compose(
+            function,
+            *self.layers,
+            static=self.static,
+            mesh=self.mesh,
+            returns=self.returns,
+            plugins=self.plugins,
+        )

@@ -1,0 +1,361 @@
+"""A function and a stack become one callable.
+
+Zero cost: everything here runs when JAX traces. Where the outermost layer compiles, its
+own JAX object is what comes out.
+"""
+
+from __future__ import annotations
+
+import time
+import types
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from composer._context import with_name
+from composer._freeze import Uncacheable, canonical_key
+from composer._pipeline import Layer
+from composer._registry import Registry, default_registry
+from composer._signature import Output, Signature, output_from_names, signature_of
+from composer.errors import ComposeError, fail, nearest
+from composer.plugin import Context, Transform
+
+if TYPE_CHECKING:
+    import jax
+
+Fn = Callable[..., Any]
+CACHE: Final = "__composer_cache__"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All that decides what is composed, but the function.
+
+    Attributes:
+        layers: Innermost first.
+        static: Arguments that hold no arrays, by name.
+        mesh: Sizes by axis name, a `jax.sharding.Mesh`, or None.
+        output: Names of the function's outputs.
+        plugins: Names of plugins to load.
+    """
+
+    layers: tuple[Layer, ...]
+    static: tuple[str, ...] = ()
+    mesh: Mapping[str, int] | jax.sharding.Mesh | None = None
+    output: Output = Output()
+    plugins: tuple[str, ...] = ()
+
+    def key(self) -> object:
+        """Equal for recipes that compose the same callable.
+
+        Raises:
+            Uncacheable: a layer holds an array, or something else without a key.
+        """
+        mesh = tuple(self.mesh.items()) if isinstance(self.mesh, Mapping) else self.mesh
+        layers = tuple(layer.transform.key() for layer in self.layers)
+        return (layers, self.static, canonical_key(mesh), self.output, self.plugins)
+
+
+def compose(
+    function: Fn,
+    *layers: Transform | Layer,
+    static: str | tuple[str, ...] | list[str] = (),
+    mesh: Mapping[str, int] | jax.sharding.Mesh | None = None,
+    returns: object = None,
+    plugins: tuple[str, ...] = (),
+) -> Callable[..., Any]:
+    """Wrap a function with transforms, innermost first.
+
+    Args:
+        function: A pure function of arrays.
+        layers: `Grad()`, `Vmap(in_axes={"x": 0})`, `Jit()` is `jit(vmap(grad(function)))`.
+        static: Arguments that hold no arrays, by name; for every layer.
+        mesh: Sizes by axis name, or a `jax.sharding.Mesh`.
+        returns: Names of the function's outputs, nested as they are.
+        plugins: Names of plugins to load, such as watchers.
+
+    Returns:
+        The composed callable; JAX's own object where the outermost layer is `Jit`. Equal
+        layers around the same plain function give the same callable. Bound methods,
+        other callable objects and layers that hold arrays are composed anew each time.
+
+    Raises:
+        ComposeError: the stack does not fit the function's arguments.
+    """
+    recipe = Recipe(
+        tuple(_layer(item, number) for number, item in enumerate(layers)),
+        (static,) if isinstance(static, str) else tuple(static),
+        mesh,
+        Output() if returns is None else output_from_names(returns),
+        tuple(plugins),
+    )
+    return composed(function, recipe)
+
+
+def _layer(item: Transform | Layer, number: int) -> Layer:
+    if isinstance(item, Layer):
+        return item
+    if isinstance(item, Transform):
+        return Layer(item)
+    shown = item.__name__ if isinstance(item, type) else repr(item)
+    is_class = isinstance(item, type) and issubclass(item, Transform)
+    raise fail(
+        ComposeError,
+        "CMP035",
+        f"layer {number} is {shown}, which is no layer",
+        cure=f"{shown}()" if is_class else "compose(function, Grad(), Vmap(), Jit())",
+    )
+
+
+def composed(function: Fn, recipe: Recipe) -> Callable[..., Any]:
+    """The callable for a function and a recipe, from the cache where it has one.
+
+    The cache lies in the function's own `__dict__`, so it lives as long as the function
+    and no longer: a weak dictionary would never let go, since the composed callable
+    holds the function. `functools.wraps` copies `__dict__`, hence the owner.
+    """
+    if not callable(function):
+        raise fail(
+            ComposeError,
+            "CMP204",
+            f"compose takes a function first, not a {type(function).__name__}",
+            cure="compose(function, Grad(), Jit())",
+        )
+    if not isinstance(function, types.FunctionType):
+        return _build(function, recipe)
+    try:
+        key = recipe.key()
+    except Uncacheable:
+        return _build(function, recipe)
+    owner, kept = function.__dict__.get(CACHE, (None, {}))
+    if owner is None or owner() is not function:
+        kept = {}
+        function.__dict__[CACHE] = (weakref.ref(function), kept)
+    if key not in kept:
+        kept[key] = _build(function, recipe)
+    return kept[key]  # type: ignore[no-any-return]  # functions have untyped dictionaries
+
+
+def _build(function: Fn, recipe: Recipe) -> Callable[..., Any]:
+    return _Builder(function, recipe, default_registry(recipe.plugins)).outermost()
+
+
+class _Builder:
+    """Composes one function: signatures and checks at once, wrapping when values are known."""
+
+    def __init__(self, function: Fn, recipe: Recipe, registry: Registry) -> None:
+        self.function, self.recipe, self.registry = function, recipe, registry
+        self.name, self.qualname = _jax_name(function)
+        self.base = signature_of(function, recipe.output)
+        _check_static(recipe.static, self.base)
+        self.signatures = self._signatures()
+        self.fixed = self._fixed()
+        outer = self.signatures[-1]
+        self.static = frozenset(n for n in recipe.static if n in outer.names)
+        for number in range(len(recipe.layers)):
+            layer = recipe.layers[number]
+            layer.transform.validate(self._context(number, self._closed))
+
+    @property
+    def _closed(self) -> frozenset[str]:
+        """Arguments that no layer sees: static ones, given outside or by a layer."""
+        return self.static | frozenset(self.fixed)
+
+    def _signatures(self) -> list[Signature]:
+        """The signature below each layer, and that of the whole as the last."""
+        found = [self.base]
+        for layer in self.recipe.layers:
+            found.append(layer.transform.signature(found[-1]))
+        return found
+
+    def _fixed(self) -> dict[str, object]:
+        """Static arguments whose values a layer supplies (partial)."""
+        found: dict[str, object] = {}
+        for layer, below in zip(self.recipe.layers, self.signatures, strict=False):
+            bound = layer.transform.binds(below)
+            found |= {n: v for n, v in bound.items() if n in self.recipe.static}
+        return found
+
+    def _context(
+        self, number: int, static: frozenset[str], exposed: frozenset[str] = frozenset()
+    ) -> Context:
+        layer = self.recipe.layers[number]
+        outside = self.recipe.layers[number + 1 :]
+        return Context(
+            signature=self.signatures[number],
+            word=layer.word,
+            place=layer.place,
+            static=static,
+            exposed=exposed,
+            compiled_outside=any(other.transform.compiles() for other in outside),
+            mesh=self.recipe.mesh or None,
+            name=self.name,
+            qualname=self.qualname,
+        )
+
+    def outermost(self) -> Callable[..., Any]:
+        """The composed callable."""
+        count = len(self.recipe.layers)
+        outer = self.signatures[-1]
+        if not self.static:
+            made = self._stack(self.fixed, count)
+            if count and self.recipe.layers[-1].transform.compiles():
+                return made
+            return self._dress(self._bound(made, outer.without(*self.fixed)), outer)
+        if count and self.recipe.layers[-1].transform.marks_static:
+            inside = self._per_static_value(count - 1)
+            ctx = self._context(count - 1, frozenset(self.fixed), self.static)
+            return self._wrap(self._dress(inside, self.signatures[count - 1]), count - 1, ctx)
+        return self._dress(self._per_static_value(count), outer)
+
+    def _stack(self, static: Mapping[str, object], count: int) -> Callable[..., Any]:
+        """The innermost `count` layers around the function with static values closed over."""
+        names = frozenset(static)
+        made = self._base(static)
+        for number in range(count):
+            ctx = self._context(number, names)
+            frame = self._bound(made, ctx.signature.without(*names))
+            made = self._wrap(self._dress(frame, ctx.signature.without(*names)), number, ctx)
+        return made
+
+    def _wrap(self, fn: Fn, number: int, ctx: Context) -> Callable[..., Any]:
+        layer = self.recipe.layers[number]
+        made = self.registry.wrap(fn, layer, ctx)
+        if not self.registry.observes or (
+            number == len(self.recipe.layers) - 1 and layer.transform.compiles()
+        ):
+            return made
+        return self._observed(made, layer, ctx)
+
+    def _observed(self, fn: Fn, layer: Layer, ctx: Context) -> Callable[..., Any]:
+        def observed(*args: Any, **kwargs: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                self.registry.traced(layer, ctx, time.perf_counter() - start)
+
+        return with_name(observed, self.name, self.qualname)
+
+    def _base(self, static: Mapping[str, object]) -> Callable[..., Any]:
+        """The function itself, or with its static arguments put in where they belong."""
+        if not static:
+            return self.function
+        order = self.base.positional
+        function = self.function
+
+        def closed(*args: Any, **kwargs: Any) -> Any:
+            given = iter(args)
+            positional: list[Any] = []
+            for name in order:
+                if name in static:
+                    positional.append(static[name])
+                    continue
+                try:
+                    positional.append(next(given))
+                except StopIteration:
+                    break
+            behind = order[: len(positional)]
+            rest = {name: value for name, value in static.items() if name not in behind}
+            return function(*positional, *given, **rest, **kwargs)
+
+        return with_name(closed, self.name, self.qualname)
+
+    def _bound(self, fn: Fn, sig: Signature) -> Callable[..., Any]:
+        """`fn` called with keyword arguments moved to their positions."""
+        bind = sig.bind
+
+        def bound(*args: Any, **kwargs: Any) -> Any:
+            if kwargs:
+                args, kwargs = bind(args, kwargs)
+            return fn(*args, **kwargs)
+
+        return bound
+
+    def _dress(self, fn: Fn, sig: Signature) -> Callable[..., Any]:
+        """Names, documentation and signature, one by one.
+
+        functools.wraps would copy `__dict__` too, and with it another wrapper's fields.
+        """
+        with_name(fn, self.name, self.qualname)
+        fn.__doc__ = self.function.__doc__
+        fn.__module__ = getattr(self.function, "__module__", None) or __name__
+        signature = sig.to_inspect()
+        if signature is not None:
+            fn.__signature__ = signature  # type: ignore[attr-defined]  # read by inspect
+        return fn
+
+    def _per_static_value(self, count: int) -> Callable[..., Any]:
+        """A callable that builds the stack once for each set of static values, and keeps it."""
+        sig = self.signatures[count]
+        kept: dict[object, Callable[..., Any]] = {}
+
+        def choose(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = sig.bind(args, kwargs)
+            static, args, kwargs = _take_static(self.static, sig, args, kwargs)
+            key = self._static_key(static)
+            if key not in kept:
+                kept[key] = self._stack(static | self.fixed, count)
+            return kept[key](*args, **kwargs)
+
+        return choose
+
+    def _static_key(self, static: Mapping[str, object]) -> object:
+        for name, value in static.items():
+            try:
+                hash(value)
+            except TypeError:
+                raise fail(
+                    ComposeError,
+                    "CMP401",
+                    f"static argument {name!r} is a {type(value).__name__}, which is not hashable",
+                    cure="a tuple instead of a list, a frozen dataclass instead of a dict",
+                ) from None
+        return tuple((name, _static_value_key(value)) for name, value in sorted(static.items()))
+
+
+def _static_value_key(value: object) -> object:
+    """Tells 1, 1.0 and True apart, which are equal in Python but give different programs."""
+    try:
+        return canonical_key(value)
+    except Uncacheable:
+        return (type(value), value)
+
+
+def _take_static(
+    names: frozenset[str], sig: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[dict[str, Any], tuple[Any, ...], dict[str, Any]]:
+    """Static values by name, and the other arguments as they stand."""
+    order = sig.positional
+    static = {name: value for name, value in zip(order, args, strict=False) if name in names}
+    others = tuple(
+        value for i, value in enumerate(args) if i >= len(order) or order[i] not in names
+    )
+    static |= {name: value for name, value in kwargs.items() if name in names}
+    return static, others, {n: v for n, v in kwargs.items() if n not in names}
+
+
+def _check_static(static: tuple[str, ...], sig: Signature) -> None:
+    for name in static:
+        if name not in sig.names:
+            close = nearest(name, sig.names)
+            raise fail(
+                ComposeError,
+                "CMP201",
+                f"static names {name!r}, but {sig.title} has no such argument",
+                notes=[f"arguments: {', '.join(sig.names) or 'none'}"],
+                cure=f"static: [{close}]" if close else None,
+            )
+
+
+def _jax_name(function: Fn) -> tuple[str, str]:
+    """The name that JAX prints for a callable, which for objects without one is JAX's own."""
+    if isinstance(function, types.FunctionType | types.BuiltinFunctionType | types.MethodType):
+        return function.__name__, function.__qualname__
+    import jax
+
+    named = jax.vmap(function)
+    return named.__name__, named.__qualname__
+
+

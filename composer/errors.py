@@ -1,0 +1,275 @@
+"""Every error and diagnostic that composer raises: code, place, cause, cure.
+
+A diagnostic is data; an error carries one or more of them. The text a person
+sees is made here and nowhere else, so that it reads the same in a terminal, in
+a traceback and in a test.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar, Final, Literal
+
+Severity = Literal["error", "warning", "info"]
+
+CODES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        # CMP0xx: the file, its arguments and this machine
+        "CMP001": "not YAML",
+        "CMP002": "a feature of YAML that pipelines do not use",
+        "CMP003": "duplicate key",
+        "CMP004": "a number that YAML readers disagree about",
+        "CMP005": "a word that YAML readers disagree about",
+        "CMP006": "number out of range",
+        "CMP007": "file too large",
+        "CMP008": "nested too deep",
+        "CMP009": "not UTF-8 text",
+        "CMP010": "key is not a word",
+        "CMP011": "more than one document",
+        "CMP012": "empty file",
+        "CMP013": "a Python spelling in YAML",
+        "CMP014": "file cannot be read",
+        "CMP015": "tag",
+        "CMP016": "anchor",
+        "CMP017": "alias",
+        "CMP018": "merge key",
+        "CMP019": "a date that some YAML readers make an object of",
+        "CMP020": "number that is not finite",
+        "CMP021": "control character",
+        "CMP022": "tab where YAML wants spaces",
+        "CMP023": "missing value",
+        "CMP030": "not a pipeline",
+        "CMP031": "unknown key",
+        "CMP032": "missing key",
+        "CMP033": "wrong type of value",
+        "CMP034": "unknown transform",
+        "CMP035": "not a layer",
+        "CMP036": "unknown parameter",
+        "CMP037": "wrong value of a parameter",
+        "CMP038": "unknown version of the language",
+        "CMP039": "name stands twice",
+        "CMP040": "refused in sealed text",
+        "CMP041": "cannot be written as YAML",
+        "CMP042": "reserved name",
+        "CMP060": "unknown kind of source",
+        "CMP061": "wrong source",
+        "CMP062": "wrong shape text",
+        "CMP063": "data file cannot be read",
+        "CMP064": "no such key in the data file",
+        "CMP065": "value does not have the declared shape",
+        "CMP066": "argument has no value",
+        "CMP067": "argument that the function does not take",
+        "CMP068": "path outside the project",
+        "CMP069": "reference cannot be resolved",
+        "CMP070": "output cannot be written",
+        "CMP071": "the called function failed",
+        "CMP088": "JAX does not start",
+        "CMP089": "Python is too old for the newest JAX",
+        "CMP090": "too few devices",
+        "CMP091": "package is not installed",
+        "CMP092": "devices were already started",
+        "CMP093": "jax and jaxlib do not fit each other",
+        "CMP094": "CUDA plugin does not fit",
+        "CMP095": "GPU is not used",
+        "CMP096": "GPU driver is too old",
+        "CMP097": "CUDA libraries other than those JAX needs",
+        "CMP098": "retired install command",
+        "CMP099": "another composer is in the way",
+        # CMP1xx: order
+        "CMP101": "layer has no effect here",
+        # CMP2xx: names, shapes and axes
+        "CMP201": "no such argument",
+        "CMP202": "position out of range",
+        "CMP203": "function has no argument names",
+        "CMP204": "wrong call",
+        "CMP205": "static argument used as an array",
+        "CMP206": "nothing is mapped",
+        "CMP207": "no such output",
+        "CMP208": "output names do not fit the outputs",
+        "CMP209": "axes do not fit the argument",
+        "CMP210": "name is introduced twice",
+        # CMP3xx: collectives and devices
+        "CMP301": "batch does not divide over the devices",
+        "CMP302": "sync does not fit the outputs",
+        "CMP303": "pmean of something that is not a floating number",
+        "CMP304": "no mesh",
+        "CMP305": "no such mesh axis",
+        "CMP306": "devices hold different values",
+        "CMP307": "options of pmap that exclude each other",
+        # CMP4xx: static, donation, retracing
+        "CMP401": "static argument is not hashable",
+        # CMP6xx: plugins
+        "CMP601": "two plugins claim one word",
+        "CMP602": "plugin cannot be loaded",
+        "CMP603": "hook does not exist",
+        "CMP604": "plugin answered for a layer that is not its own",
+        "CMP605": "watcher changed the function",
+        "CMP606": "transform class is not valid",
+    }
+)
+"""Each code with its title. Families: 0xx file and arguments, 1xx order, 2xx shapes
+and axes, 3xx collectives and devices, 4xx static, donation and retracing, 5xx purity,
+6xx plugins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something was written.
+
+    Attributes:
+        file: The file as the user named it; None for text without a file.
+        line: Counted from 1.
+        column: Counted from 1, in characters.
+        text: The whole source line, without its line end.
+        width: How many characters the caret underlines, at least 1.
+    """
+
+    file: str | None
+    line: int
+    column: int
+    text: str = ""
+    width: int = 1
+
+    def __str__(self) -> str:
+        return f"{printable(self.file or '<text>')}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding, complete in itself.
+
+    Attributes:
+        code: A key of `CODES`.
+        message: What was found and why it is wrong; stands alone.
+        place: Where; None for layers that were written in Python.
+        notes: Further facts, one line each, such as `accepted: x, y`.
+        cure: What to write or do instead; may have several lines.
+        severity: How bad it is.
+    """
+
+    code: str
+    message: str
+    place: Place | None = None
+    notes: tuple[str, ...] = ()
+    cure: str | None = None
+    severity: Severity = "error"
+
+    def __post_init__(self) -> None:
+        assert self.code in CODES, f"unknown diagnostic code {self.code}"
+
+    def render(self) -> str:
+        """The text for a terminal: place, code, message, source line, notes, cure.
+
+        >>> print(Diagnostic("CMP030", "no stack", cure="stack: [jit]").render())
+        CMP030 no stack
+          write: stack: [jit]
+        """
+        level = "" if self.severity == "error" else f"{self.severity}: "
+        head = f"{self.code} {level}{printable(self.message)}"
+        if self.place is None:
+            lines = [head]
+        else:
+            lines = [f"{self.place}: {head}", *_excerpt(self.place)]
+        lines += [f"  {printable(note)}" for note in self.notes]
+        if self.cure is not None:
+            first, *rest = self.cure.split("\n")
+            lines.append(f"  write: {printable(first)}")
+            lines += [f"         {printable(line)}" for line in rest]
+        return "\n".join(lines)
+
+
+def _excerpt(place: Place) -> list[str]:
+    """The source line with carets; nothing where the line is not known."""
+    if not place.text:
+        return []
+    gutter = f"    {place.line} | "
+    # A very long line would bury its own carets: show a window around them.
+    start = max(0, place.column - 61) if len(place.text) > 120 else 0
+    shown = place.text[start : start + 120]
+    under = min(place.width, max(1, len(shown) - (place.column - 1 - start)))
+    pad = " " * (len(gutter) - 2) + "| " + " " * (place.column - 1 - start)
+    return [gutter + printable(shown), pad + "^" * under]
+
+
+class ComposerError(Exception):
+    """Base of everything composer raises on purpose.
+
+    Attributes:
+        diagnostics: One or more findings, in the order of the file.
+        exit_code: What the command line exits with.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        assert diagnostics, "an error needs at least one diagnostic"
+        super().__init__(*diagnostics)
+        self.diagnostics = diagnostics
+
+    def __str__(self) -> str:
+        return "\n\n".join(item.render() for item in self.diagnostics)
+
+
+class PipelineError(ComposerError):
+    """A pipeline that cannot be read: text, keys, values, words."""
+
+    exit_code = 2
+
+
+class InputError(ComposerError):
+    """An argument's value that cannot be had: no such file, no such key, wrong shape."""
+
+    exit_code = 2
+
+
+class ComposeError(ComposerError):
+    """A stack that does not fit its function or its arguments."""
+
+
+class SetupError(ComposerError):
+    """Something about this machine: too few devices, a package that is not installed."""
+
+    exit_code = 3
+
+
+class PluginError(ComposerError):
+    """A plugin that breaks its promise, or two that claim one word."""
+
+    exit_code = 3
+
+
+def fail(
+    kind: type[ComposerError],
+    code: str,
+    message: str,
+    *,
+    place: Place | None = None,
+    notes: Iterable[str] = (),
+    cure: str | None = None,
+) -> ComposerError:
+    """An error with one diagnostic, to be raised by the caller: `raise fail(...)`."""
+    return kind(Diagnostic(code, message, place, tuple(notes), cure))
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known name most like `word`, or None where nothing is like it.
+
+    >>> nearest("vmpa", ["vmap", "pmap"])
+    'vmap'
+    """
+    found = difflib.get_close_matches(str(word), sorted(known), n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def printable(text: str) -> str:
+    r"""The text with control characters escaped, so that a file cannot steer a terminal.
+
+    >>> printable("a\x1b[31m")
+    'a\\x1b[31m'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,0 +1,239 @@
+"""All that the author of a transform imports.
+
+A transform is one frozen class whose fields are its documented, typed parameters;
+an instance is a layer's worth of parameters. The same class serves YAML, Python and
+the documentation:
+
+    class Scale(Transform):
+        \"\"\"Multiply the output by a factor.\"\"\"
+
+        word: ClassVar[str] = "scale"
+        by: Annotated[float, "The factor."] = 1.0
+
+        def build(self, fn, ctx):
+            def scaled(*args, **kwargs):
+                return self.by * fn(*args, **kwargs)
+
+            return scaled
+
+        def reference(self, fn, ctx):
+            return lambda *args, **kwargs: np.asarray(fn(*args, **kwargs)) * self.by
+
+JAX is imported inside `build` and `reference`, never at the top: pipelines are read,
+listed and linted without it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+import msgspec
+import pluggy
+
+from composer._context import Context
+from composer._freeze import Uncacheable, canonical_key, frozen
+from composer._signature import Output, Signature
+from composer.errors import ComposeError, ComposerError, Diagnostic, fail, nearest
+
+__all__ = [
+    "ComposeError",
+    "Context",
+    "Output",
+    "ParameterError",
+    "Signature",
+    "Transform",
+    "fail",
+    "hookimpl",
+    "nearest",
+]
+
+hookimpl: Final = pluggy.HookimplMarker("composer")
+"""Marks a function of a plugin as the implementation of one of composer's hooks."""
+
+RESERVED: Final = frozenset(
+    {"id", "word", "build", "reference", "signature", "binds", "prepare", "cost", "copy"}
+    | {"shorthand", "aliases", "compiles", "marks_static", "check", "validate", "wrong", "items", "key"}
+)
+"""Names that a parameter cannot have: the layer itself, or a method, is called so."""
+
+
+class ParameterError(ComposerError):
+    """A parameter with a wrong value.
+
+    Attributes:
+        field: The parameter, as it is written in YAML.
+    """
+
+    exit_code = 2
+
+    def __init__(self, field: str, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic)
+        self.field = field
+
+
+class Transform(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=True):
+    """One kind of transform; an instance holds the parameters of one layer.
+
+    Class variables:
+        word: The name in YAML.
+        aliases: Other words for the same transform.
+        shorthand: The parameter that a bare value stands for: with `shorthand = "op"`,
+            `- reduce: mean` means `- reduce: {op: mean}`. None: no bare value.
+        marks_static: Whether the layer, outermost, takes static arguments itself and marks
+            those in `ctx.exposed` for JAX; the others have them closed over.
+
+    Raises:
+        ParameterError: CMP037, when an instance is made with a value of a wrong type.
+    """
+
+    word: ClassVar[str] = ""
+    aliases: ClassVar[tuple[str, ...]] = ()
+    shorthand: ClassVar[str | None] = None
+    marks_static: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        declared = {
+            name for name, kind in cls.__dict__.get("__annotations__", {}).items()
+            if "ClassVar" not in str(kind)
+        }
+        clash = sorted(declared & RESERVED)
+        if clash:
+            raise fail(
+                ComposeError,
+                "CMP042",
+                f"transform class {cls.__name__} has a parameter named {clash[0]!r}, which is reserved",
+                notes=[f"reserved: {', '.join(sorted(RESERVED))}"],
+                cure="another name for the parameter",
+            )
+
+    def __post_init__(self) -> None:
+        for field in parameters(type(self)):
+            value = frozen(getattr(self, field.name))
+            msgspec.structs.force_setattr(self, field.name, value)
+            check_value(type(self), field, value)
+        self.check()
+
+    def check(self) -> None:
+        """Check what the types of the fields can't say. Call `self.wrong(...)` to refuse."""
+
+    def wrong(self, field: str, message: str, cure: str | None = None) -> ParameterError:
+        """The error for a parameter of this layer, to be raised by the caller."""
+        text = f"{self.word}: {field} {message}"
+        return ParameterError(field, Diagnostic("CMP037", text, None, (), cure))
+
+    def signature(self, sig: Signature) -> Signature:
+        """Arguments and outputs after this layer, from those of the layer below."""
+        return sig
+
+    def validate(self, ctx: Context) -> None:
+        """Resolve every argument name and position that the parameters mention.
+
+        Called when the stack is composed, before anything is traced.
+
+        Raises:
+            ComposeError: a name or position does not exist in `ctx.signature`.
+        """
+
+    def binds(self, sig: Signature) -> Mapping[str, object]:
+        """Arguments of the layer below that this layer fills with fixed values."""
+        return {}
+
+    def compiles(self) -> bool:
+        """Whether `build` returns a compiled object with JAX's own methods, such as `lower`.
+
+        Such a layer, outermost, is handed out as it is; it binds keywords itself.
+        """
+        return False
+
+    def build(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
+        """Wrap `fn`; never call it here. Imports JAX here, not at the top of the module."""
+        raise NotImplementedError(f"{type(self).__name__} does not define build")
+
+    def reference(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
+        """The same function made in a slow and obviously right way, to be compared with."""
+        raise NotImplementedError(f"{type(self).__name__} does not define reference")
+
+    def items(self) -> Iterator[tuple[str, object]]:
+        """The parameters that differ from their defaults, by their names in YAML."""
+        for field in parameters(type(self)):
+            value = getattr(self, field.name)
+            if field.required or not same(value, default_of(field)):
+                yield field.encode_name, value
+
+    def key(self) -> object:
+        """A hashable key, equal for equal layers only: 0, 0.0 and False differ.
+
+        Raises:
+            Uncacheable: a parameter holds an array or another value that has no key.
+        """
+        values = ((field.name, canonical_key(getattr(self, field.name))) for field in parameters(type(self)))
+        return (type(self), *values)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        try:
+            return self.key() == other.key()
+        except Uncacheable:
+            return self is other
+
+    def __hash__(self) -> int:
+        try:
+            return hash(self.key())
+        except Uncacheable:
+            return id(self)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.items())
+        return f"{type(self).__name__}({shown})"
+
+
+def same(left: object, right: object) -> bool:
+    """Equality that tells 0, 0.0 and False apart, and never asks an array."""
+    try:
+        return canonical_key(left) == canonical_key(right)
+    except Uncacheable:
+        return left is right
+
+
+@functools.cache
+def parameters(cls: type[Transform]) -> tuple[msgspec.structs.FieldInfo, ...]:
+    """The declared parameters of a transform class, in order."""
+    return msgspec.structs.fields(cls)
+
+
+def default_of(field: msgspec.structs.FieldInfo) -> object:
+    """The default of a parameter that is not required."""
+    if field.default_factory is not msgspec.NODEFAULT:
+        return field.default_factory()
+    return field.default
+
+
+def check_value(cls: type[Transform], field: msgspec.structs.FieldInfo, value: object) -> None:
+    """Check one parameter's value against its declared type, strictly.
+
+    Raises:
+        ParameterError: CMP037, with the path inside the value where it does not fit.
+    """
+    try:
+        msgspec.convert(value, field.type, strict=True)
+    except msgspec.ValidationError as error:
+        said, _, path = str(error).partition(" - at `$")
+        where = f"{field.encode_name}{path.rstrip('`')}"
+        message = f"{cls.word or cls.__name__}: {where} does not fit: {_plain(said)}"
+        diagnostic = Diagnostic("CMP037", message, None, (), None)
+        raise ParameterError(field.encode_name, diagnostic) from None
+
+
+_WORDS: Final = {"object": "mapping", "array": "list", "str": "word"}
+
+
+def _plain(said: str) -> str:
+    """msgspec's sentence with YAML's words for the types."""
+    for theirs, ours in _WORDS.items():
+        said = said.replace(f"`{theirs}`", f"`{ours}`").replace(f"| {theirs}", f"| {ours}")
+        said = said.replace(f"`{theirs} |", f"`{ours} |")
+    return said[0].lower() + said[1:]

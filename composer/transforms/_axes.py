@@ -1,0 +1,111 @@
+"""Axes by position or by argument name, for one call: shared by vmap and pmap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from composer.plugin import ComposeError, Context, Transform, fail
+
+Axes = int | None | tuple[object, ...] | dict[str, object]
+
+
+def check_axes(layer: Transform, field: str, value: object) -> None:
+    """Refuse anything but ints and null inside a tree of axes.
+
+    Raises:
+        ParameterError: CMP037.
+    """
+    if isinstance(value, tuple):
+        for item in value:
+            check_axes(layer, field, item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            check_axes(layer, field, item)
+    elif value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise layer.wrong(field, f"holds {value!r}; an axis is a whole number or null")
+
+
+def axes_for_call(
+    value: Axes, ctx: Context, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """The axes of this call's positional arguments, and those of its keyword arguments.
+
+    A mapping goes by name and leaves unlisted arguments unmapped. A tuple goes by
+    position in the full signature. Keyword-only arguments that no mapping names are
+    mapped on axis 0, which is JAX's own rule.
+
+    Raises:
+        ComposeError: CMP209, if a tuple does not fit the number of arguments.
+    """
+    names = ctx.arguments
+    if isinstance(value, dict):
+        by_name = tuple(value.get(name) for name in names[: len(args)])
+        extra = (None,) * (len(args) - len(by_name))
+        found = (*by_name, *extra), {name: value.get(name) for name in kwargs}
+    elif isinstance(value, tuple):
+        whole = ctx.by_position(value, "in_axes", len(args))
+        full = dict(zip(ctx.signature.positional, value, strict=False))
+        found = whole, {name: full.get(name, 0) for name in kwargs}
+    else:
+        behind = {name: value if name in names else 0 for name in kwargs}
+        return value, behind
+    fitted = tuple(conform(axes, arg) for axes, arg in zip(found[0], args, strict=True))
+    return fitted, {name: conform(axes, kwargs[name]) for name, axes in found[1].items()}
+
+
+def as_tuple(axes: Any, count: int) -> tuple[Any, ...]:
+    """One entry for each of `count` arguments."""
+    return axes if isinstance(axes, tuple) else (axes,) * count
+
+
+def conform(prefix: Any, value: Any) -> Any:
+    """The prefix with the sequence types of the value: YAML can write tuples only.
+
+    >>> conform((0, None), [1.0, 2.0])
+    [0, None]
+    """
+    if isinstance(prefix, tuple) and isinstance(value, list | tuple) and len(prefix) == len(value):
+        parts = [conform(p, v) for p, v in zip(prefix, value, strict=True)]
+        if hasattr(value, "_fields"):
+            return type(value)(*parts)
+        return parts if isinstance(value, list) else tuple(parts)
+    if isinstance(prefix, dict) and isinstance(value, Mapping):
+        return {key: conform(entry, value.get(key)) for key, entry in prefix.items()}
+    return prefix
+
+
+def something_mapped(axes: Iterable[Any], ctx: Context, field: str = "in_axes") -> None:
+    """Refuse a call that maps nothing at all.
+
+    Raises:
+        ComposeError: CMP206.
+    """
+    if any(_has_axis(entry) for entry in axes):
+        return
+    first = next(iter(ctx.arguments), "x")
+    raise fail(
+        ComposeError,
+        "CMP206",
+        f"{ctx.word}: {field} maps no argument, so there is no batch",
+        place=ctx.place,
+        notes=[f"arguments: {', '.join(ctx.arguments) or 'none'}"],
+        cure=f"{field}: {{{first}: 0}}",
+    )
+
+
+def _has_axis(entry: Any) -> bool:
+    if isinstance(entry, Mapping):
+        return any(_has_axis(item) for item in entry.values())
+    if isinstance(entry, list | tuple):
+        return any(_has_axis(item) for item in entry)
+    return entry is not None
+
+
+def packed(fn: Callable[..., Any]) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
+    """`fn` with its keyword arguments as one ordinary argument, since JAX maps those on axis 0."""
+
+    def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return fn(*args, **kwargs)
+
+    return call

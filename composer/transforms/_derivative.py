@@ -1,0 +1,67 @@
+"""What grad, value_and_grad, jacfwd, jacrev and hessian have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from composer.plugin import Context, Output, Signature, Transform
+
+Argnums = int | str | tuple[int | str, ...]
+
+
+class Derivative(Transform, frozen=True):
+    """Abstract: a transform that differentiates some arguments of a function."""
+
+    argnums: Annotated[Argnums, "Which arguments to differentiate: names or positions."] = 0
+    has_aux: Annotated[bool, "Whether the function returns (value, auxiliary data)."] = False
+    holomorphic: Annotated[bool, "Whether the function is promised to be holomorphic."] = False
+
+    def validate(self, ctx: Context) -> None:
+        """Resolve `argnums`."""
+        ctx.argnums(self.argnums)
+
+    def options(self, ctx: Context) -> dict[str, Any]:
+        """The keyword arguments for JAX's function."""
+        return {
+            "argnums": ctx.argnums(self.argnums),
+            "has_aux": self.has_aux,
+            "holomorphic": self.holomorphic,
+        }
+
+    def reaching(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
+        """`fn` called so that every differentiated argument stands at its position."""
+        nums = ctx.argnums(self.argnums)
+        upto = 1 + max(nums if isinstance(nums, tuple) else (nums,), default=-1)
+        inner = ctx.signature.without(*ctx.static)
+
+        def differentiated(*args: Any, **kwargs: Any) -> Any:
+            if kwargs and len(args) < upto:
+                args, kwargs = inner.fill(args, kwargs, upto)
+            return fn(*args, **kwargs)
+
+        return ctx.named(differentiated)
+
+    def by_argument(self, sig: Signature, name: str) -> Output:
+        """The output that holds derivatives: one, or one for each of a tuple of arguments."""
+        if not isinstance(self.argnums, tuple):
+            return Output(name)
+        return Output.tuple_of(*(Output(_argument(sig, item)) for item in self.argnums), name=name)
+
+    def split_aux(self, sig: Signature) -> tuple[Output, Output]:
+        """Names of the function's value and of its auxiliary data."""
+        if not self.has_aux:
+            return named_or(sig.output, "value"), Output()
+        return named_or(sig.output.child(0), "value"), named_or(sig.output.child(1), "aux")
+
+
+def named_or(output: Output, name: str) -> Output:
+    """The output, named so if it has no name."""
+    return output if output.name is not None else Output(name, output.parts)
+
+
+def _argument(sig: Signature, item: int | str) -> str | None:
+    if isinstance(item, str):
+        return item
+    names = sig.positional
+    return names[item] if -len(names) <= item < len(names) else None

@@ -1,0 +1,133 @@
+"""Derivatives by central differences in float64: slow, and right without any AD.
+
+Imports JAX; used by the references of the derivative transforms only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+STEP = 2e-3
+"""Relative step: the five-point formula errs by about step^4 and by 1e-16 / step."""
+
+
+def _float64(tree: Any) -> Any:
+    """Floating leaves as NumPy float64, complex ones as complex128, the rest untouched."""
+
+    def widen(leaf: Any) -> Any:
+        kind = np.asarray(leaf).dtype.kind if not _is_key(leaf) else "k"
+        # bfloat16 and float8 are of kind V for NumPy.
+        if kind == "c":
+            return np.asarray(leaf, np.complex128)
+        return np.asarray(leaf, np.float64) if kind in "fV" else leaf
+
+    return jax.tree.map(widen, tree)
+
+
+def _is_key(leaf: Any) -> bool:
+    return hasattr(leaf, "dtype") and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+
+
+def _call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return jax.tree.map(np.asarray, fn(*args, **kwargs))
+
+
+def _directions(tree: Any) -> Iterator[tuple[int, tuple[int, ...], float]]:
+    """Each element of each leaf: number of the leaf, index, and a step of its size."""
+    for number, leaf in enumerate(jax.tree.leaves(tree)):
+        for index in np.ndindex(np.shape(leaf)):
+            yield number, index, STEP * max(1.0, abs(float(np.real(leaf[index]))))
+
+
+def _moved(tree: Any, number: int, index: tuple[int, ...], by: float) -> Any:
+    leaves, treedef = jax.tree.flatten(tree)
+    leaves[number] = np.array(leaves[number])
+    leaves[number][index] += by
+    return jax.tree.unflatten(treedef, leaves)
+
+
+def _five_points(f: Callable[[float], Any], h: float) -> Any:
+    """df/dt at 0 to fourth order in h, for every leaf of f's output."""
+    return jax.tree.map(
+        lambda a, b, c, d: (a - 8 * b + 8 * c - d) / (12 * h), f(-2 * h), f(-h), f(h), f(2 * h)
+    )
+
+
+def jacobian(
+    fn: Callable[..., Any], argnums: int | tuple[int, ...], has_aux: bool
+) -> Callable[..., Any]:
+    """The Jacobian of `fn` as a function of the same arguments, in float64.
+
+    Returns:
+        A callable giving f64[output..., argument...], nested outputs first, then a
+        tuple if `argnums` is one, then the argument's own tree.
+    """
+
+    def value(*args: Any, **kwargs: Any) -> Any:
+        out = fn(*args, **kwargs)
+        return out[0] if has_aux else out
+
+    def one(args: list[Any], kwargs: dict[str, Any], num: int) -> Any:
+        at = args[num]
+        leaves, treedef = jax.tree.flatten(at)
+        slopes: list[list[Any]] = [[] for _ in leaves]
+
+        for number, index, h in _directions(at):
+            def along(t: float, number: int = number, index: tuple[int, ...] = index) -> Any:
+                moved = [*args[:num], _moved(at, number, index, t), *args[num + 1 :]]
+                return _call(value, tuple(moved), kwargs)
+
+            slopes[number].append(_five_points(along, h))
+
+        outputs, out_def = jax.tree.flatten(_call(value, tuple(args), kwargs))
+        columns = [
+            jax.tree.unflatten(treedef, [_assemble(s, k, out, leaf) for s, leaf in zip(slopes, leaves, strict=True)])
+            for k, out in enumerate(outputs)
+        ]
+        return jax.tree.unflatten(out_def, columns)
+
+    def differences(*args: Any, **kwargs: Any) -> Any:
+        with jax.enable_x64(True):
+            wide = list(_float64(args))
+            nums = argnums if isinstance(argnums, tuple) else (argnums,)
+            parts = [one(wide, kwargs, num) for num in nums]
+            out = parts[0] if not isinstance(argnums, tuple) else _tuple_inside(parts, fn, wide, kwargs, value)
+            return (out, _call(fn, tuple(wide), kwargs)[1]) if has_aux else out
+
+    return differences
+
+
+def _assemble(slopes: list[Any], number: int, out: Any, leaf: Any) -> Any:
+    """Columns df/dx[i] of one output leaf put together as [output..., argument...]."""
+    columns = [jax.tree.leaves(slope)[number] for slope in slopes]
+    shape = np.shape(out) + np.shape(leaf)
+    if not columns:
+        return np.zeros(shape)
+    return np.moveaxis(np.stack(columns), 0, -1).reshape(shape)
+
+
+def _tuple_inside(
+    parts: list[Any], fn: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], value: Callable[..., Any]
+) -> Any:
+    """Outputs outside, the tuple over arguments inside, as JAX nests them."""
+    outputs = jax.tree.structure(_call(value, tuple(args), kwargs))
+    split = [outputs.flatten_up_to(part) for part in parts]
+    return jax.tree.unflatten(outputs, [tuple(column) for column in zip(*split, strict=True)])
+
+
+def gradient(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    argnums: int | tuple[int, ...],
+    has_aux: bool,
+) -> tuple[Any, Any, Any]:
+    """(value, gradient, aux) of a scalar function by differences; aux is None without one."""
+    grads = jacobian(fn, argnums, has_aux)(*args, **kwargs)
+    out = _call(fn, args, kwargs)
+    value, aux = out if has_aux else (out, None)
+    return value, grads[0] if has_aux else grads, aux

@@ -1,0 +1,190 @@
+"""The rows of a batch and how they go onto devices: whole, padded, or cut. Imports JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+
+from composer.plugin import ComposeError, Context, fail
+from composer.transforms._loops import leaf_axes
+from composer.transforms._outputs import Path
+
+if TYPE_CHECKING:
+    from composer.transforms.pmap import Pmap
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """How the rows of one call are laid out.
+
+    Attributes:
+        axes: The mapped axis of every argument leaf, counted from the front; None where
+            the leaf is not mapped.
+        batch: Number of rows that were given.
+        fitted: Number of rows after padding or cutting; a multiple of `devices`.
+        devices: Number of devices.
+        weight_leaf: Which of the leaves holds the weights of the rows; None without weights.
+    """
+
+    axes: tuple[int | None, ...]
+    batch: int
+    fitted: int
+    devices: int
+    weight_leaf: int | None
+
+    def check_merge(self, leaf: Any, path: Path, axis: int, ctx: Context) -> None:
+        """Refuse an output without the axis that the rows would be joined on.
+
+        Raises:
+            ComposeError: CMP209.
+        """
+        if -leaf.ndim <= axis < leaf.ndim:
+            return
+        name = ".".join(map(str, path)) or "the output"
+        raise fail(
+            ComposeError,
+            "CMP209",
+            f"{ctx.word}: merge joins axis {axis} of {name!r}, but on each device that is"
+            f" {leaf.dtype}{list(leaf.shape)}, which has no such axis",
+            place=ctx.place,
+            cure="sync: pmean     # one value for all devices; or merge: false, one for each",
+        )
+
+    def cut_padding(self, leaf: Any, axis: int) -> Any:
+        """A merged output without the rows that padding added.
+
+        An output that does not have one entry for each row is left as it is.
+        """
+        if self.fitted <= self.batch or leaf.shape[axis] != self.fitted:
+            return leaf
+        return jax.lax.slice_in_dim(leaf, 0, self.batch, axis=axis)
+
+
+def rows_of_call(
+    layer: Pmap,
+    ctx: Context,
+    values: tuple[tuple[Any, ...], Mapping[str, Any]],
+    prefix: tuple[tuple[Any, ...], Mapping[str, Any]],
+    devices: int,
+) -> Rows:
+    """Find the batch size and decide how many rows go onto the devices.
+
+    Raises:
+        ComposeError: CMP209 a mapped axis that does not exist, or sizes that differ;
+            CMP301 rows that do not divide, too few rows, or none.
+    """
+    axes, sizes, weight_leaf = _mapped_axes(layer, ctx, values, prefix)
+    if len(set(sizes.values())) > 1:
+        raise _differ(sizes, ctx)
+    name, batch = next(iter(sizes.items()))
+    if batch == 0:
+        raise _wrong_rows(ctx, f"the batch is empty: {name} has 0 rows", "at least one row")
+    rest = batch % devices
+    fitted = batch
+    if rest and layer.remainder == "error":
+        raise _does_not_divide(name, batch, devices, ctx)
+    if rest and layer.remainder == "drop":
+        fitted = batch - rest
+        if fitted == 0:
+            message = f"remainder: drop would drop all {batch} rows of {name}: there are {devices} devices"
+            raise _wrong_rows(ctx, message, f"axis_size: {batch}, or a batch of at least {devices} rows")
+    elif rest:
+        fitted = batch + devices - rest
+    return Rows(axes, batch, fitted, devices, weight_leaf)
+
+
+def _mapped_axes(
+    layer: Pmap, ctx: Context, values: Any, prefix: Any
+) -> tuple[tuple[int | None, ...], dict[str, int], int | None]:
+    """Axes from the front by leaf, sizes by the leaf's shown name, and the weights' leaf."""
+    leaves = jax.tree_util.tree_flatten_with_path(values)[0]
+    axes: list[int | None] = []
+    sizes: dict[str, int] = {}
+    weight_leaf = None
+    for number, ((path, leaf), axis) in enumerate(zip(leaves, leaf_axes(prefix, values), strict=True)):
+        name, below = _argument_of(path, ctx)
+        if name == layer.weights and axis is not None:
+            weight_leaf = number
+        if axis is None:
+            axes.append(None)
+            continue
+        rank = jnp.ndim(leaf)
+        if not -rank <= axis < rank:
+            raise _no_axis(f"{name}{below}", axis, leaf, ctx)
+        axes.append(axis % rank)
+        sizes[f"{name}{below} (axis {axis})"] = jnp.shape(leaf)[axis]
+    if layer.weights is not None and weight_leaf is None:
+        raise _wrong_rows(
+            ctx,
+            f"the weights {layer.weights!r} are not mapped, so they cannot be split with the rows",
+            f"in_axes: {{{layer.weights}: 0}}     # beside the others",
+        )
+    return tuple(axes), sizes, weight_leaf
+
+
+def _argument_of(path: Any, ctx: Context) -> tuple[str, str]:
+    """An argument's name and the key path inside it, from a path in (args, kwargs)."""
+    first, second, *below = path
+    if first.idx == 1:
+        return str(second.key), jax.tree_util.keystr(tuple(below))
+    names = ctx.arguments
+    name = names[second.idx] if second.idx < len(names) else f"argument {second.idx}"
+    return name, jax.tree_util.keystr(tuple(below))
+
+
+def _no_axis(name: str, axis: int, leaf: Any, ctx: Context) -> Exception:
+    return fail(
+        ComposeError,
+        "CMP209",
+        f"{ctx.word}: {name} is mapped on axis {axis}, but it is"
+        f" {jnp.result_type(leaf)}{list(jnp.shape(leaf))}",
+        place=ctx.place,
+        cure=f"in_axes: {{{name.partition('[')[0]}: null}}     # or leave it out: not mapped",
+    )
+
+
+def _differ(sizes: dict[str, int], ctx: Context) -> Exception:
+    return fail(
+        ComposeError,
+        "CMP209",
+        f"{ctx.word}: the mapped axes have different sizes",
+        place=ctx.place,
+        notes=[f"{name}: {size}" for name, size in sizes.items()],
+        cure="in_axes with the batch axis of each argument, null for those without one",
+    )
+
+
+def _wrong_rows(ctx: Context, message: str, cure: str) -> Exception:
+    return fail(ComposeError, "CMP301", f"{ctx.word}: {message}", place=ctx.place, cure=cure)
+
+
+def _does_not_divide(name: str, batch: int, devices: int, ctx: Context) -> Exception:
+    return fail(
+        ComposeError,
+        "CMP301",
+        f"{ctx.word}: {batch} rows of {name} do not divide over {devices} devices",
+        place=ctx.place,
+        notes=[f"{batch} = {devices} * {batch // devices} + {batch % devices}"],
+        cure="remainder: drop     # loses the last rows; or\n"
+        "remainder: pad, weights: NAME     # keeps them: one weight a row, 0 for padding",
+    )
+
+
+def fit_leaf(leaf: Any, axis: int | None, rows: Rows, number: int) -> Any:
+    """One argument leaf with as many rows as fit the devices.
+
+    Padding repeats the last row, since made-up zeros can turn a loss into NaN;
+    the weights are padded with 0, so it does not count.
+    """
+    if axis is None or rows.fitted == rows.batch:
+        return leaf
+    if rows.fitted < rows.batch:
+        return jax.lax.slice_in_dim(leaf, 0, rows.fitted, axis=axis)
+    last = jax.lax.slice_in_dim(leaf, rows.batch - 1, rows.batch, axis=axis)
+    if number == rows.weight_leaf:
+        last = jnp.zeros_like(last)
+    return jnp.concatenate([leaf, *[last] * (rows.fitted - rows.batch)], axis=axis)

@@ -1,0 +1,137 @@
+"""`shard_map`: the same function on every part of arguments laid out over a mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar
+
+from composer.plugin import ComposeError, Context, Transform, fail
+from composer.transforms._axes import packed
+from composer.transforms._specs import (
+    axis_names,
+    check_specs,
+    is_one_spec,
+    output_specs,
+    spec_tree,
+    to_spec,
+)
+
+
+class ShardMap(Transform, frozen=True):
+    """The same function on every part of arguments laid out over a mesh, as `jax.shard_map`.
+
+    A spec is a list with a mesh axis (or null) for each dimension: `[data]` splits
+    dimension 0. Specs go by position or by argument name; in a mapping by name an
+    unlisted argument is whole on every device. The mesh is the pipeline's `mesh:`.
+    Without a jit outside, the layer is jitted here: eager shard_map takes a second a call.
+    `check_vma` is True as in JAX; gradients of replicated arguments inside are then
+    already summed over the devices.
+
+    Source: `jax.shard_map`.
+    """
+
+    word: ClassVar[str] = "shard_map"
+
+    out_specs: Annotated[object, "How the outputs are put together: one spec, a list, or by name."]
+    in_specs: Annotated[object, "How the arguments are split: one spec, a list, or by name."] = None
+    mesh: Annotated[object, "Another mesh than the pipeline's: sizes by axis name."] = None
+    axis_names: Annotated[str | tuple[str, ...], "Mesh axes that are manual; none: all of them."] = ()
+    check_vma: Annotated[bool, "Whether JAX proves that unsplit outputs are replicated."] = True
+
+    def check(self) -> None:
+        """Specs are lists of axis names."""
+        check_specs(self, "in_specs", self.in_specs)
+        check_specs(self, "out_specs", self.out_specs)
+        if isinstance(self.mesh, dict):
+            for name, size in self.mesh.items():
+                if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+                    raise self.wrong("mesh", f"has axis {name!r} of size {size!r}")
+
+    def validate(self, ctx: Context) -> None:
+        """Resolve argument names and mesh axes."""
+        if isinstance(self.in_specs, dict):
+            ctx.by_argument(self.in_specs, "in_specs")
+        used = axis_names((self.in_specs, self.out_specs, self.axis_names))
+        self._where(ctx).check_mesh_axes(used)
+
+    def compiles(self) -> bool:
+        """Always: without a jit outside, it is jitted here."""
+        return True
+
+    def build(self, fn: Callable[..., Any], ctx: Context) -> Any:
+        """`jax.shard_map(fn, ...)`, jitted unless a layer outside compiles."""
+        import jax
+
+        inner = ctx.signature.without(*ctx.static)
+        where = self._where(ctx)
+
+        def sharded(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = inner.bind(args, kwargs)
+            specs, behind = self.specs_of_call(ctx, args, kwargs)
+            options: dict[str, Any] = {
+                "mesh": where.device_mesh(),
+                "out_specs": output_specs(self.out_specs, ctx.signature.output),
+                "check_vma": self.check_vma,
+            }
+            if self.axis_names:
+                several = self.axis_names if isinstance(self.axis_names, tuple) else (self.axis_names,)
+                options["axis_names"] = set(several)
+            if not kwargs:
+                if specs is not None:
+                    options["in_specs"] = specs
+                return jax.shard_map(fn, **options)(*args)
+            both = (specs if isinstance(specs, tuple) else (specs,) * len(args), behind)
+            return jax.shard_map(packed(fn), in_specs=both, **options)(args, kwargs)
+
+        ctx.named(sharded)
+        signature = inner.to_inspect()
+        if signature is not None:
+            sharded.__signature__ = signature  # type: ignore[attr-defined]  # read by inspect
+        return sharded if ctx.compiled_outside else jax.jit(sharded)
+
+    def reference(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
+        """Blocks cut by NumPy, `vmap` with the axis names on one device, put together again."""
+        from composer.transforms._shard_reference import build_reference
+
+        return build_reference(self, fn, self._where(ctx))
+
+    def specs_of_call(
+        self, ctx: Context, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, dict[str, Any]]:
+        """Specs of this call's positional arguments, and those of its keyword arguments.
+
+        Raises:
+            ComposeError: CMP209, fewer or more specs than arguments.
+        """
+        empty = to_spec(())
+        value = self.in_specs
+        if isinstance(value, dict):
+            by_name = {name: spec_tree(spec) for name, spec in value.items()}
+            found = tuple(by_name.get(name, empty) for name in ctx.arguments[: len(args)])
+            more = (empty,) * (len(args) - len(found))
+            return (*found, *more), {name: by_name.get(name, empty) for name in kwargs}
+        if is_one_spec(value):
+            spec = to_spec(value)  # type: ignore[arg-type]  # a tuple, seen above
+            return (spec,) * len(args), dict.fromkeys(kwargs, spec)
+        if isinstance(value, tuple):
+            whole = ctx.by_position(value, "in_specs", len(args))
+            full = dict(zip(ctx.signature.positional, value, strict=False))
+            return tuple(spec_tree(item) for item in whole), {
+                name: spec_tree(full.get(name, ())) for name in kwargs
+            }
+        if value is None and kwargs:
+            raise fail(
+                ComposeError,
+                "CMP204",
+                "shard_map: without in_specs, arguments must be passed by position",
+                place=ctx.place,
+                cure="in_specs: {x: [data]}",
+            )
+        return value, dict.fromkeys(kwargs, value)
+
+    def _where(self, ctx: Context) -> Context:
+        if self.mesh is None:
+            return ctx
+        from dataclasses import replace
+
+        return replace(ctx, mesh=self.mesh)
