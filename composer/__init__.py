@@ -63,7 +63,7 @@ _HOME: Final = {
 
 _MODULE_OF: Final = {name: module for module, names in _HOME.items() for name in names}
 
-__all__ = [  # noqa: PLE0604  # the names are strings, spread from the table above
+__all__ = [
     "__version__",
     *sorted(_MODULE_OF),
 ]

@@ -81,7 +81,9 @@ def _lookup(pipeline: Pipeline, place: Place | None) -> object:
         f"sealed text names the function {pipeline.function!r}, which was not passed",
         place=place,
         notes=[f"functions: {', '.join(sorted(pipeline.functions)) or 'none'}"],
-        cure=f"function: {close}" if close else f"loads(text, functions={{{pipeline.function!r}: ...}})",
+        cure=f"function: {close}"
+        if close
+        else f"loads(text, functions={{{pipeline.function!r}: ...}})",
     )
 
 
@@ -104,7 +106,7 @@ def load(path: str | Path, *, plugins: tuple[str, ...] = ()) -> Pipeline:
 
 
 def loads(text: str, *, functions: Mapping[str, Callable[..., Any]] | None = None) -> Pipeline:
-    """Read sealed pipeline text: names resolve in `functions` only.
+    r"""Read sealed pipeline text: names resolve in `functions` only.
 
     Everything that would read a file, import a module or write is refused, so text from
     elsewhere can do no more than call the functions passed here.
@@ -112,7 +114,7 @@ def loads(text: str, *, functions: Mapping[str, Callable[..., Any]] | None = Non
     Raises:
         PipelineError: the text cannot be read, or reaches outside (CMP040).
 
-    >>> p = loads("composer: 1\\nfunction: f\\nstack: [grad]", functions={"f": lambda x: x * x})
+    >>> p = loads("composer: 1\nfunction: f\nstack: [grad]", functions={"f": lambda x: x * x})
     >>> p.build()(3.0)
     Array(6., dtype=float32, weak_type=True)
     """

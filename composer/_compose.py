@@ -17,7 +17,7 @@ from composer._context import with_name
 from composer._freeze import Uncacheable, canonical_key
 from composer._pipeline import Layer
 from composer._registry import Registry, default_registry
-from composer._signature import Output, Signature, output_from_names, signature_of
+from composer._signature import UNKNOWN_OUTPUT, Output, Signature, output_from_names, signature_of
 from composer.errors import ComposeError, fail, nearest
 from composer.plugin import Context, Transform
 
@@ -43,7 +43,7 @@ class Recipe:
     layers: tuple[Layer, ...]
     static: tuple[str, ...] = ()
     mesh: Mapping[str, int] | jax.sharding.Mesh | None = None
-    output: Output = Output()
+    output: Output = UNKNOWN_OUTPUT
     plugins: tuple[str, ...] = ()
 
     def key(self) -> object:
@@ -93,7 +93,7 @@ def compose(
     return composed(function, recipe)
 
 
-def _layer(item: Transform | Layer, number: int) -> Layer:
+def _layer(item: object, number: int) -> Layer:
     if isinstance(item, Layer):
         return item
     if isinstance(item, Transform):
@@ -138,10 +138,10 @@ def composed(function: Fn, recipe: Recipe) -> Callable[..., Any]:
 
 
 def _build(function: Fn, recipe: Recipe) -> Callable[..., Any]:
-    return _Builder(function, recipe, default_registry(recipe.plugins)).outermost()
+    return Builder(function, recipe, default_registry(recipe.plugins)).outermost()
 
 
-class _Builder:
+class Builder:
     """Composes one function: signatures and checks at once, wrapping when values are known."""
 
     def __init__(self, function: Fn, recipe: Recipe, registry: Registry) -> None:
@@ -155,10 +155,10 @@ class _Builder:
         self.static = frozenset(n for n in recipe.static if n in outer.names)
         for number in range(len(recipe.layers)):
             layer = recipe.layers[number]
-            layer.transform.validate(self._context(number, self._closed))
+            layer.transform.validate(self.context(number, self.closed))
 
     @property
-    def _closed(self) -> frozenset[str]:
+    def closed(self) -> frozenset[str]:
         """Arguments that no layer sees: static ones, given outside or by a layer."""
         return self.static | frozenset(self.fixed)
 
@@ -177,7 +177,7 @@ class _Builder:
             found |= {n: v for n, v in bound.items() if n in self.recipe.static}
         return found
 
-    def _context(
+    def context(
         self, number: int, static: frozenset[str], exposed: frozenset[str] = frozenset()
     ) -> Context:
         layer = self.recipe.layers[number]
@@ -199,22 +199,22 @@ class _Builder:
         count = len(self.recipe.layers)
         outer = self.signatures[-1]
         if not self.static:
-            made = self._stack(self.fixed, count)
+            made = self.stack_with(self.fixed, count)
             if count and self.recipe.layers[-1].transform.compiles():
                 return made
             return self._dress(self._bound(made, outer.without(*self.fixed)), outer)
         if count and self.recipe.layers[-1].transform.marks_static:
             inside = self._per_static_value(count - 1)
-            ctx = self._context(count - 1, frozenset(self.fixed), self.static)
+            ctx = self.context(count - 1, frozenset(self.fixed), self.static)
             return self._wrap(self._dress(inside, self.signatures[count - 1]), count - 1, ctx)
         return self._dress(self._per_static_value(count), outer)
 
-    def _stack(self, static: Mapping[str, object], count: int) -> Callable[..., Any]:
+    def stack_with(self, static: Mapping[str, object], count: int) -> Callable[..., Any]:
         """The innermost `count` layers around the function with static values closed over."""
         names = frozenset(static)
         made = self._base(static)
         for number in range(count):
-            ctx = self._context(number, names)
+            ctx = self.context(number, names)
             frame = self._bound(made, ctx.signature.without(*names))
             made = self._wrap(self._dress(frame, ctx.signature.without(*names)), number, ctx)
         return made
@@ -296,7 +296,7 @@ class _Builder:
             static, args, kwargs = _take_static(self.static, sig, args, kwargs)
             key = self._static_key(static)
             if key not in kept:
-                kept[key] = self._stack(static | self.fixed, count)
+                kept[key] = self.stack_with(static | self.fixed, count)
             return kept[key](*args, **kwargs)
 
         return choose
@@ -357,5 +357,3 @@ def _jax_name(function: Fn) -> tuple[str, str]:
 
     named = jax.vmap(function)
     return named.__name__, named.__qualname__
-
-

@@ -29,9 +29,7 @@ def make_mesh(
     return _mesh(devices, tuple(axes.values()), tuple(axes))
 
 
-def line_of_devices(
-    devices: Sequence[jax.Device], axis_name: str
-) -> jax.sharding.Mesh:
+def line_of_devices(devices: Sequence[jax.Device], axis_name: str) -> jax.sharding.Mesh:
     """A mesh with one Auto axis over the given devices, in their order."""
     return _mesh(devices, (len(devices),), (axis_name,))
 

@@ -62,7 +62,9 @@ def canonical_key(value: object) -> object:
     if isinstance(value, _PLAIN_FUNCTIONS):
         return (type(value), value)
     # JAX's own descriptions (meshes, shardings, devices, dtypes) compare by value.
-    if type(value).__module__.partition(".")[0] in ("jax", "jaxlib", "numpy") and not hasattr(value, "__array__"):
+    if type(value).__module__.partition(".")[0] in ("jax", "jaxlib", "numpy") and not hasattr(
+        value, "__array__"
+    ):
         return (type(value), _hashable(value))
     if hasattr(value, "key") and callable(value.key):
         return value.key()

@@ -78,7 +78,12 @@ class _Loader:
 
     def _version(self, data: Mapping[str, Any]) -> None:
         if "composer" not in data:
-            self._say("CMP032", "the key composer: is missing; it says the version of the language", self._at(), f"composer: {LANGUAGE}")
+            self._say(
+                "CMP032",
+                "the key composer: is missing; it says the version of the language",
+                self._at(),
+                f"composer: {LANGUAGE}",
+            )
         elif data["composer"] != LANGUAGE or isinstance(data["composer"], bool | float):
             message = f"composer: {data['composer']!r} is no version of the language that this composer reads"
             self._say("CMP038", message, self._at("composer"), f"composer: {LANGUAGE}")
@@ -87,11 +92,21 @@ class _Loader:
         text = self._text(data, "function")
         if text is None:
             if "function" not in data:
-                self._say("CMP032", "the key function: is missing; it names the function to transform", self._at(), "function: module:function")
+                self._say(
+                    "CMP032",
+                    "the key function: is missing; it names the function to transform",
+                    self._at(),
+                    "function: module:function",
+                )
             return ""
         module, colon, name = text.rpartition(":")
         if not self.sealed and not (colon and module and name):
-            self._say("CMP033", f"function: {text!r} does not say in which module it is", self._at("function"), f"function: {module or 'module'}:{name or 'function'}")
+            self._say(
+                "CMP033",
+                f"function: {text!r} does not say in which module it is",
+                self._at("function"),
+                f"function: {module or 'module'}:{name or 'function'}",
+            )
         return text
 
     def _text(self, data: Mapping[str, Any], key: str) -> str | None:
@@ -127,7 +142,12 @@ class _Loader:
                 return None
             twice = {name for name in names if names.count(name) > 1 and value is not None}
             for name in sorted(twice - _inner_names(value)):
-                self._say("CMP039", f"returns: {name!r} stands there twice", self._at("returns"), "names that differ")
+                self._say(
+                    "CMP039",
+                    f"returns: {name!r} stands there twice",
+                    self._at("returns"),
+                    "names that differ",
+                )
         return value
 
     def _mesh(self, data: Mapping[str, Any]) -> dict[str, int]:
@@ -137,7 +157,11 @@ class _Loader:
             return {}
         for name, size in value.items():
             if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-                self._say("CMP033", f"mesh: axis {name!r} has size {size!r}; a size is a whole number from 1", self._at("mesh", name))
+                self._say(
+                    "CMP033",
+                    f"mesh: axis {name!r} has size {size!r}; a size is a whole number from 1",
+                    self._at("mesh", name),
+                )
         return value
 
     def _sources(self, data: Mapping[str, Any]) -> dict[str, Source]:
@@ -158,7 +182,12 @@ class _Loader:
     def _stack(self, data: Mapping[str, Any]) -> tuple[Layer, ...]:
         value = data.get("stack")
         if value is None:
-            self._say("CMP032", "the key stack: is missing; it lists the layers, innermost first", self._at("stack"), "stack: [grad, jit]")
+            self._say(
+                "CMP032",
+                "the key stack: is missing; it lists the layers, innermost first",
+                self._at("stack"),
+                "stack: [grad, jit]",
+            )
             return ()
         if not isinstance(value, list):
             message = "stack: is a list, innermost first: its order is the order of wrapping"
@@ -169,7 +198,9 @@ class _Loader:
         ids = [layer.id for layer in made if layer.id is not None]
         for layer in made:
             if layer.id is not None and (ids.count(layer.id) > 1):
-                self._say("CMP039", f"two layers have the id {layer.id!r}", layer.place, "ids that differ")
+                self._say(
+                    "CMP039", f"two layers have the id {layer.id!r}", layer.place, "ids that differ"
+                )
         return made
 
     def _layer(self, item: object, number: int) -> Layer | None:
@@ -177,12 +208,22 @@ class _Loader:
         if isinstance(item, str):
             return self._make(item, {}, at, self._at(*at))
         if not isinstance(item, dict) or not item:
-            self._say("CMP035", f"a layer is a word or a word with parameters, not {_kind(item)}", self._at(*at), "- vmap: {in_axes: {x: 0}}")
+            self._say(
+                "CMP035",
+                f"a layer is a word or a word with parameters, not {_kind(item)}",
+                self._at(*at),
+                "- vmap: {in_axes: {x: 0}}",
+            )
             return None
         words = [key for key in item if key != "id"]
         if len(words) != 1:
             cure = "\n".join(f"- {word}" for word in words)
-            self._say("CMP035", f"a layer has one word, but here are {len(words)}: {', '.join(map(str, words)) or 'none'}", self._at(*at), cure or None)
+            self._say(
+                "CMP035",
+                f"a layer has one word, but here are {len(words)}: {', '.join(map(str, words)) or 'none'}",
+                self._at(*at),
+                cure or None,
+            )
             return None
         word = words[0]
         place = self.document.key_place(*at, word)
@@ -199,9 +240,14 @@ class _Loader:
             self.problems.extend(error.diagnostics)
             return None
         if not isinstance(given, dict):
-            if cls.shorthand is None or isinstance(given, list) and word != "select":
+            if cls.shorthand is None or (isinstance(given, list) and word != "select"):
                 cure = f"- {word}" if given is None else f"- {word}: {{{_first_field(cls)}: ...}}"
-                self._say("CMP035", f"{word}: its parameters are a mapping, not {_kind(given)}", self._at(*path), cure)
+                self._say(
+                    "CMP035",
+                    f"{word}: its parameters are a mapping, not {_kind(given)}",
+                    self._at(*path),
+                    cure,
+                )
                 return None
             values = self._values(cls, {cls.shorthand: given}, path, bare=True)
             layer_id = None
@@ -227,7 +273,12 @@ class _Loader:
         self._known_keys(given, tuple(fields), path, cls.word, code="CMP036")
         for name, field in fields.items():
             if field.required and name not in given:
-                self._say("CMP032", f"{cls.word}: the parameter {name} is missing", self.document.key_place(*path), f"- {cls.word}: {{{name}: ...}}")
+                self._say(
+                    "CMP032",
+                    f"{cls.word}: the parameter {name} is missing",
+                    self.document.key_place(*path),
+                    f"- {cls.word}: {{{name}: ...}}",
+                )
         if len(self.problems) > before:
             return None
         return {fields[name].name: value for name, value in given.items()}
@@ -257,14 +308,28 @@ class _Loader:
                 found[name] = msgspec.convert(item, fields[name].type, strict=True)
             except msgspec.ValidationError as error:
                 said = str(error)
-                self._say("CMP033", f"{key}: {name}: {said[0].lower()}{said[1:]}", self._at(key, name))
+                self._say(
+                    "CMP033", f"{key}: {name}: {said[0].lower()}{said[1:]}", self._at(key, name)
+                )
         for name, field in fields.items():
             if field.required and name not in value:
-                self._say("CMP032", f"{key}: the key {name}: is missing", self._at(key), f"{key}: {{{name}: ...}}")
+                self._say(
+                    "CMP032",
+                    f"{key}: the key {name}: is missing",
+                    self._at(key),
+                    f"{key}: {{{name}: ...}}",
+                )
                 return None
         return cls(**found) if all(n in found for n, f in fields.items() if f.required) else None
 
-    def _known_keys(self, given: Mapping[str, Any], known: tuple[str, ...], path: Path, what: str, code: str = "CMP031") -> None:
+    def _known_keys(
+        self,
+        given: Mapping[str, Any],
+        known: tuple[str, ...],
+        path: Path,
+        what: str,
+        code: str = "CMP031",
+    ) -> None:
         for key in given:
             if key not in known:
                 close = nearest(str(key), known)
@@ -284,10 +349,20 @@ class _Loader:
             return
         for name, source in made.sources.items():
             if needs_code(source):
-                self._say("CMP040", f"sealed text may not read files or call functions, as argument {name!r} does", self._at("args", name), "pass the value in the call")
+                self._say(
+                    "CMP040",
+                    f"sealed text may not read files or call functions, as argument {name!r} does",
+                    self._at("args", name),
+                    "pass the value in the call",
+                )
         for key in ("write", "plugins"):
             if key in data:
-                self._say("CMP040", f"sealed text may not have {key}:", self.document.key_place(key), f"remove {key}:")
+                self._say(
+                    "CMP040",
+                    f"sealed text may not have {key}:",
+                    self.document.key_place(key),
+                    f"remove {key}:",
+                )
 
     def _wrong(self, key: str, value: object, wanted: str) -> None:
         self._say("CMP033", f"{key}: is {wanted}, not {_kind(value)}", self._at(key))
@@ -333,7 +408,11 @@ def _kind_names() -> Mapping[type, str]:
 
 def _kind(value: object) -> str:
     shown = _kind_names().get(type(value), f"a {type(value).__name__}")
-    return f"{shown} ({value!r})" if isinstance(value, int | float | str) and not isinstance(value, bool) else shown
+    return (
+        f"{shown} ({value!r})"
+        if isinstance(value, int | float | str) and not isinstance(value, bool)
+        else shown
+    )
 
 
 def with_folder(pipeline: Pipeline, folder: FilePath | None) -> Pipeline:

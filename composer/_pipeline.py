@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
 from typing import Annotated, Any, Final, Protocol
 
 import msgspec
@@ -83,8 +82,6 @@ class Engine(Protocol):
         ...
 
 
-
-
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """A function, its arguments, a stack, and how to run it. Equal by content.
@@ -113,7 +110,7 @@ class Pipeline:
     sources: Mapping[str, Source] = field(default_factory=dict)
     mesh: Mapping[str, int] = field(default_factory=dict)
     plugins: tuple[str, ...] = ()
-    run: Run = Run()
+    run: Run = field(default_factory=Run)
     write: Write | None = None
     document: Document | None = field(default=None, compare=False, repr=False)
     folder: Path | None = field(default=None, compare=False, repr=False)

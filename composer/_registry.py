@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from importlib import metadata
 from typing import Any, Final
 
@@ -19,6 +19,8 @@ from composer import _hooks, transforms
 from composer._pipeline import Layer
 from composer.errors import ComposerError, PipelineError, Place, PluginError, fail, nearest
 from composer.plugin import Context, Transform, hookimpl
+
+Fn = Callable[..., Any]
 
 TRANSFORMS: Final = "composer.transforms"
 PLUGINS: Final = "composer.plugins"
@@ -110,9 +112,7 @@ class Registry:
             raise _claimed(word, entries, place)
         return self._own(_load_transform(entries[0], place), _distribution(entries[0]))
 
-    def wrap(
-        self, fn: Callable[..., Any], layer: Layer, ctx: Context
-    ) -> Callable[..., Any]:
+    def wrap(self, fn: Callable[..., Any], layer: Layer, ctx: Context) -> Callable[..., Any]:
         """One layer around `fn`, through the hook `composer_wrap`.
 
         Raises:
@@ -130,7 +130,7 @@ class Registry:
             self._manager.unregister(recorder)
         if not built or result is not built[0]:
             raise self._changed(layer)
-        return result  # type: ignore[no-any-return]  # pluggy is untyped here
+        return result
 
     @property
     def observes(self) -> bool:
@@ -202,7 +202,7 @@ class _Recorder:
         self._built = built
 
     @hookimpl(wrapper=True, trylast=True)
-    def composer_wrap(self) -> Iterator[None]:
+    def composer_wrap(self) -> Generator[None, Fn | None, Fn | None]:
         """Innermost of the wrappers: sees the owner's answer first."""
         result = yield
         if result is not None:

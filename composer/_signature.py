@@ -38,7 +38,9 @@ class Output:
                 return part
         return Output()
 
-    def walk(self, path: tuple[int | str, ...] = ()) -> Iterator[tuple[tuple[int | str, ...], Output]]:
+    def walk(
+        self, path: tuple[int | str, ...] = ()
+    ) -> Iterator[tuple[tuple[int | str, ...], Output]]:
         """Every named part with its path from here, outer ones first."""
         yield path, self
         for key, part in self.parts or ():
@@ -92,7 +94,9 @@ def _named(entry: object) -> Output:
     if isinstance(entry, dict) and len(entry) == 1:
         [(name, inner)] = entry.items()
         return replace(_inside(inner), name=str(name))
-    raise ValueError("each output is a name, or one name with the names of its parts: {stats: [n, mean]}")
+    raise ValueError(
+        "each output is a name, or one name with the names of its parts: {stats: [n, mean]}"
+    )
 
 
 def _inside(inner: object) -> Output:

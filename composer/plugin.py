@@ -26,6 +26,7 @@ listed and linted without it.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
@@ -40,6 +41,7 @@ from composer.errors import ComposeError, ComposerError, Diagnostic, fail, neare
 __all__ = [
     "ComposeError",
     "Context",
+    "Diagnostic",
     "Output",
     "ParameterError",
     "Signature",
@@ -54,7 +56,17 @@ hookimpl: Final = pluggy.HookimplMarker("composer")
 
 RESERVED: Final = frozenset(
     {"id", "word", "build", "reference", "signature", "binds", "prepare", "cost", "copy"}
-    | {"shorthand", "aliases", "compiles", "marks_static", "check", "validate", "wrong", "items", "key"}
+    | {
+        "shorthand",
+        "aliases",
+        "compiles",
+        "marks_static",
+        "check",
+        "validate",
+        "wrong",
+        "items",
+        "key",
+    }
 )
 """Names that a parameter cannot have: the layer itself, or a method, is called so."""
 
@@ -96,7 +108,8 @@ class Transform(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=Tru
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         declared = {
-            name for name, kind in cls.__dict__.get("__annotations__", {}).items()
+            name
+            for name, kind in inspect.get_annotations(cls).items()
             if "ClassVar" not in str(kind)
         }
         clash = sorted(declared & RESERVED)
@@ -104,7 +117,7 @@ class Transform(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=Tru
             raise fail(
                 ComposeError,
                 "CMP042",
-                f"transform class {cls.__name__} has a parameter named {clash[0]!r}, which is reserved",
+                f"transform class {cls.__name__}: the name of parameter {clash[0]!r} is reserved",
                 notes=[f"reserved: {', '.join(sorted(RESERVED))}"],
                 cure="another name for the parameter",
             )
@@ -169,7 +182,10 @@ class Transform(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=Tru
         Raises:
             Uncacheable: a parameter holds an array or another value that has no key.
         """
-        values = ((field.name, canonical_key(getattr(self, field.name))) for field in parameters(type(self)))
+        values = (
+            (field.name, canonical_key(getattr(self, field.name)))
+            for field in parameters(type(self))
+        )
         return (type(self), *values)
 
     def __eq__(self, other: object) -> bool:
@@ -179,6 +195,10 @@ class Transform(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=Tru
             return self.key() == other.key()
         except Uncacheable:
             return self is other
+
+    # msgspec gives its structs a __ne__ of their own, which compares identities.
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def __hash__(self) -> int:
         try:

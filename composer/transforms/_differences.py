@@ -11,6 +11,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from composer.transforms._keys import is_key
+
 STEP = 2e-3
 """Relative step: the five-point formula errs by about step^4 and by 1e-16 / step."""
 
@@ -19,17 +21,13 @@ def _float64(tree: Any) -> Any:
     """Floating leaves as NumPy float64, complex ones as complex128, the rest untouched."""
 
     def widen(leaf: Any) -> Any:
-        kind = np.asarray(leaf).dtype.kind if not _is_key(leaf) else "k"
+        kind = np.asarray(leaf).dtype.kind if not is_key(leaf) else "k"
         # bfloat16 and float8 are of kind V for NumPy.
         if kind == "c":
             return np.asarray(leaf, np.complex128)
         return np.asarray(leaf, np.float64) if kind in "fV" else leaf
 
     return jax.tree.map(widen, tree)
-
-
-def _is_key(leaf: Any) -> bool:
-    return hasattr(leaf, "dtype") and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
 def _call(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -77,6 +75,7 @@ def jacobian(
         slopes: list[list[Any]] = [[] for _ in leaves]
 
         for number, index, h in _directions(at):
+
             def along(t: float, number: int = number, index: tuple[int, ...] = index) -> Any:
                 moved = [*args[:num], _moved(at, number, index, t), *args[num + 1 :]]
                 return _call(value, tuple(moved), kwargs)
@@ -85,7 +84,10 @@ def jacobian(
 
         outputs, out_def = jax.tree.flatten(_call(value, tuple(args), kwargs))
         columns = [
-            jax.tree.unflatten(treedef, [_assemble(s, k, out, leaf) for s, leaf in zip(slopes, leaves, strict=True)])
+            jax.tree.unflatten(
+                treedef,
+                [_assemble(s, k, out, leaf) for s, leaf in zip(slopes, leaves, strict=True)],
+            )
             for k, out in enumerate(outputs)
         ]
         return jax.tree.unflatten(out_def, columns)
@@ -95,7 +97,11 @@ def jacobian(
             wide = list(_float64(args))
             nums = argnums if isinstance(argnums, tuple) else (argnums,)
             parts = [one(wide, kwargs, num) for num in nums]
-            out = parts[0] if not isinstance(argnums, tuple) else _tuple_inside(parts, fn, wide, kwargs, value)
+            out = (
+                parts[0]
+                if not isinstance(argnums, tuple)
+                else _tuple_inside(parts, fn, wide, kwargs, value)
+            )
             return (out, _call(fn, tuple(wide), kwargs)[1]) if has_aux else out
 
     return differences
@@ -111,10 +117,14 @@ def _assemble(slopes: list[Any], number: int, out: Any, leaf: Any) -> Any:
 
 
 def _tuple_inside(
-    parts: list[Any], fn: Callable[..., Any], args: list[Any], kwargs: dict[str, Any], value: Callable[..., Any]
+    parts: list[Any],
+    fn: Callable[..., Any],
+    args: list[Any],
+    kwargs: dict[str, Any],
+    value: Callable[..., Any],
 ) -> Any:
     """Outputs outside, the tuple over arguments inside, as JAX nests them."""
-    outputs = jax.tree.structure(_call(value, tuple(args), kwargs))
+    outputs: Any = jax.tree.structure(_call(value, tuple(args), kwargs))
     split = [outputs.flatten_up_to(part) for part in parts]
     return jax.tree.unflatten(outputs, [tuple(column) for column in zip(*split, strict=True)])
 

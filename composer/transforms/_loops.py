@@ -11,6 +11,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from composer.transforms._keys import is_key
+
 Rows = tuple[tuple[Any, ...], dict[str, Any]]
 
 
@@ -24,14 +26,16 @@ def take_row(leaf: Any, axis: int | None, row: int) -> Any:
     """One row of a mapped leaf; an unmapped leaf as it is."""
     if axis is None:
         return leaf
-    if hasattr(leaf, "dtype") and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+    if is_key(leaf):
         return leaf[(slice(None),) * (axis % leaf.ndim) + (row,)]
     return np.take(np.asarray(leaf), row, axis=axis)
 
 
 def batch_size(leaves: list[Any], axes: list[int | None]) -> int:
     """The one size of all mapped axes."""
-    sizes = {np.shape(leaf)[axis] for leaf, axis in zip(leaves, axes, strict=True) if axis is not None}
+    sizes = {
+        np.shape(leaf)[axis] for leaf, axis in zip(leaves, axes, strict=True) if axis is not None
+    }
     assert len(sizes) == 1, f"mapped axes of different sizes: {sorted(sizes)}"
     return int(sizes.pop())
 
@@ -69,6 +73,6 @@ def stack_outputs(results: list[Any], out_axes: Any) -> Any:
 
 
 def _stack(column: tuple[Any, ...], axis: int) -> Any:
-    if jax.dtypes.issubdtype(jax.numpy.result_type(column[0]), jax.dtypes.prng_key):
+    if is_key(column[0]):
         return jax.numpy.stack(column, axis=axis)
     return np.stack([np.asarray(item) for item in column], axis=axis)

@@ -14,6 +14,7 @@ import numpy as np
 
 from composer.plugin import Context
 from composer.transforms._axes import packed
+from composer.transforms._keys import is_key
 from composer.transforms._loops import batch_size, leaf_axes, take_row
 from composer.transforms._sync import Plan, plan_sync
 
@@ -31,14 +32,24 @@ def build_reference(layer: Pmap, fn: Callable[..., Any], ctx: Context) -> Callab
         size = batch_size(leaves, axes)
         count = len(layer.find_devices(ctx)) if layer.split else size
         rows = _row_numbers(size, count, layer)
-        blocks = [_blocks(leaf, axis, count, rows, layer.split) for leaf, axis in zip(leaves, axes, strict=True)]
+        blocks = [
+            _blocks(leaf, axis, count, rows, layer.split)
+            for leaf, axis in zip(leaves, axes, strict=True)
+        ]
         on_devices = jax.tree.unflatten(treedef, blocks)
         weights = _weigh(layer, ctx, on_devices, rows, size)
         out = jax.vmap(packed(fn), in_axes=(0, 0), axis_name=layer.axis)(*on_devices)
         plans = plan_sync(layer.sync, out, ctx)
         places = leaf_axes(layer.out_axes if layer.sync is None else None, out)
         done = [
-            _outgoing(leaf, plan, layer.out_axes if layer.sync is not None else place, layer, weights, size)
+            _outgoing(
+                leaf,
+                plan,
+                layer.out_axes if layer.sync is not None else place,
+                layer,
+                weights,
+                size,
+            )
             for leaf, plan, place in zip(jax.tree.leaves(out), plans, places, strict=True)
         ]
         return jax.tree.unflatten(jax.tree.structure(out), done)
@@ -67,7 +78,7 @@ def _blocks(leaf: Any, axis: int | None, count: int, rows: list[int], split: boo
 
 
 def _stack(parts: list[Any], axis: int) -> Any:
-    if hasattr(parts[0], "dtype") and jax.dtypes.issubdtype(parts[0].dtype, jax.dtypes.prng_key):
+    if is_key(parts[0]):
         return jax.numpy.stack(parts, axis=axis)
     return np.stack([np.asarray(part) for part in parts], axis=axis)
 

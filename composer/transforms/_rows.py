@@ -90,8 +90,10 @@ def rows_of_call(
     if rest and layer.remainder == "drop":
         fitted = batch - rest
         if fitted == 0:
-            message = f"remainder: drop would drop all {batch} rows of {name}: there are {devices} devices"
-            raise _wrong_rows(ctx, message, f"axis_size: {batch}, or a batch of at least {devices} rows")
+            message = f"remainder: drop drops all {batch} rows of {name} on {devices} devices"
+            raise _wrong_rows(
+                ctx, message, f"axis_size: {batch}, or a batch of at least {devices} rows"
+            )
     elif rest:
         fitted = batch + devices - rest
     return Rows(axes, batch, fitted, devices, weight_leaf)
@@ -105,7 +107,9 @@ def _mapped_axes(
     axes: list[int | None] = []
     sizes: dict[str, int] = {}
     weight_leaf = None
-    for number, ((path, leaf), axis) in enumerate(zip(leaves, leaf_axes(prefix, values), strict=True)):
+    for number, ((path, leaf), axis) in enumerate(
+        zip(leaves, leaf_axes(prefix, values), strict=True)
+    ):
         name, below = _argument_of(path, ctx)
         if name == layer.weights and axis is not None:
             weight_leaf = number

@@ -32,14 +32,18 @@ def build_reference(layer: ShardMap, fn: Callable[..., Any], ctx: Context) -> Ca
         both = (specs if isinstance(specs, tuple) else (specs,) * len(args), behind)
         leaves, treedef = jax.tree.flatten((args, kwargs))
         blocks = [
-            _blocks(leaf, spec, sizes) for leaf, spec in zip(leaves, _by_leaf(both, (args, kwargs)), strict=True)
+            _blocks(leaf, spec, sizes)
+            for leaf, spec in zip(leaves, _by_leaf(both, (args, kwargs)), strict=True)
         ]
         mapped: Callable[..., Any] = packed(fn)
         for name in reversed(sizes):
             mapped = jax.vmap(mapped, in_axes=(0, 0), axis_name=name)
         out = mapped(*jax.tree.unflatten(treedef, blocks))
         out_specs = _by_leaf(output_specs(layer.out_specs, ctx.signature.output), out)
-        whole = [_whole(np.asarray(leaf), spec, sizes) for leaf, spec in zip(jax.tree.leaves(out), out_specs, strict=True)]
+        whole = [
+            _whole(np.asarray(leaf), spec, sizes)
+            for leaf, spec in zip(jax.tree.leaves(out), out_specs, strict=True)
+        ]
         return jax.tree.unflatten(jax.tree.structure(out), whole)
 
     return run
@@ -61,7 +65,9 @@ def _names(entry: Any) -> tuple[str, ...]:
     return (entry,) if isinstance(entry, str) else tuple(entry)
 
 
-def _slices(spec: PartitionSpec, shape: Sequence[int], at: dict[str, int], sizes: Sizes) -> tuple[slice, ...]:
+def _slices(
+    spec: PartitionSpec, shape: Sequence[int], at: dict[str, int], sizes: Sizes
+) -> tuple[slice, ...]:
     """The block of an array of this shape that the device at these mesh coordinates has."""
     found = [slice(None)] * len(shape)
     for dim, entry in enumerate(spec):

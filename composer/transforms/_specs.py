@@ -47,8 +47,8 @@ def check_specs(layer: Transform, field: str, value: object) -> None:
         if kinds == {True, False}:
             raise layer.wrong(
                 field,
-                "mixes axis names and lists, so it is neither one spec nor a spec for each argument",
-                cure=f"{field}: {{x: [[data, model], null]}}     # by name, which is never ambiguous",
+                "mixes axis names and lists: it is neither one spec nor one for each argument",
+                cure=f"{field}: {{x: [[data, model], null]}}     # by name: never ambiguous",
             )
         for item in value:
             _check_below(layer, field, item)
@@ -98,8 +98,14 @@ def output_specs(value: Any, output: Output) -> Any:
         return to_spec(value)
     if isinstance(value, tuple):
         return tuple(spec_tree(item) for item in value)
-    if isinstance(value, dict) and output.parts and all(isinstance(key, int) for key, _ in output.parts):
+    if (
+        isinstance(value, dict)
+        and output.parts
+        and all(isinstance(key, int) for key, _ in output.parts)
+    ):
         return tuple(spec_tree(value.get(part.name, ())) for _, part in output.parts)
+    if isinstance(value, dict) and list(value) == [output.name]:
+        return spec_tree(value[output.name])
     return spec_tree(value)
 
 

@@ -126,7 +126,9 @@ class _Call:
             return out
         if self.grouped:
             synced, rest, layout = out
-            return unsort_leaves(synced, [self._placed(leaf, self.layer.out_axes) for leaf in rest], layout)
+            return unsort_leaves(
+                synced, [self._placed(leaf, self.layer.out_axes) for leaf in rest], layout
+            )
         leaves, treedef = jax.tree.flatten(out)
         pairs = zip(leaves, self._out_axes(out), strict=True)
         return jax.tree.unflatten(treedef, [self._placed(leaf, axis) for leaf, axis in pairs])

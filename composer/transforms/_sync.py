@@ -56,7 +56,9 @@ def check_sync(layer: Transform, value: object) -> None:
         )
 
 
-def flatten_sync(spec: object, output: Output, ctx: Context | None, path: Path = ()) -> Iterator[Entry]:
+def flatten_sync(
+    spec: object, output: Output, ctx: Context | None, path: Path = ()
+) -> Iterator[Entry]:
     """The words of a sync tree with the paths they stand for.
 
     Raises:
@@ -135,20 +137,21 @@ def synced_leaf(leaf: Any, plan: Plan, axis: str, weight: Any, ctx: Context) -> 
     Raises:
         ComposeError: CMP303, a mean or sum of something that is not a floating number.
     """
-    import jax
     import jax.numpy as jnp
     from jax import lax
+
+    from composer.transforms._keys import is_key
 
     dtype = jnp.result_type(leaf)
     if plan.word is None:
         return leaf
     if plan.word in ("same", "device0"):
         return same_or_first(leaf, plan, axis)
-    if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
+    if is_key(leaf):
         raise _not_floating(plan, f"key<{dtype}>", "same or device0", ctx)
     if plan.word in ("pmax", "pmin"):
         least = leaf.astype(jnp.int32) if dtype == jnp.bool_ else leaf
-        collective = lax.pmax if plan.word == "pmax" else lax.pmin
+        collective: Any = lax.pmax if plan.word == "pmax" else lax.pmin
         return collective(least, axis).astype(dtype)
     floating = jnp.issubdtype(dtype, jnp.inexact)
     if plan.word == "psum":
@@ -161,7 +164,11 @@ def synced_leaf(leaf: Any, plan: Plan, axis: str, weight: Any, ctx: Context) -> 
         return lax.pmean(leaf, axis)
     # A device with padding only has no mean of its own: 0/0 must not reach the sum.
     share = jnp.asarray(weight).astype(dtype)
-    kept = jnp.where(share > 0, share * leaf, jnp.zeros_like(leaf)) if dtype.kind != "c" else share * leaf
+    kept = (
+        jnp.where(share > 0, share * leaf, jnp.zeros_like(leaf))
+        if dtype.kind != "c"
+        else share * leaf
+    )
     return lax.psum(kept, axis) / lax.psum(share, axis)
 
 
@@ -170,9 +177,11 @@ def _not_floating(plan: Plan, dtype: str, choice: str, ctx: Context) -> Exceptio
     return fail(
         ComposeError,
         "CMP303",
-        f"{ctx.word}: {plan.word} of output {name!r}, which is {dtype}: the result would not be {dtype}",
+        f"{ctx.word}: {plan.word} of output {name!r}, which is {dtype},"
+        f" would not be {dtype} any more",
         place=ctx.place,
-        cure=f"sync: {{{name if plan.path else 'NAME'}: ..., _: {plan.word}}}     # ... is {choice}",
+        cure=f"sync: {{{name if plan.path else 'NAME'}: ..., _: {plan.word}}}"
+        f"     # ... is {choice}",
     )
 
 
@@ -182,8 +191,10 @@ def same_or_first(leaf: Any, plan: Plan, axis: str) -> Any:
     import jax.numpy as jnp
     from jax import lax
 
-    is_key = jax.dtypes.issubdtype(jnp.result_type(leaf), jax.dtypes.prng_key)
-    data = jax.random.key_data(leaf) if is_key else jnp.asarray(leaf)
+    from composer.transforms._keys import is_key
+
+    typed = is_key(leaf)
+    data = jax.random.key_data(leaf) if typed else jnp.asarray(leaf)
     every = lax.all_gather(data, axis)
     if plan.word == "same":
         name = _shown(plan.path)
@@ -194,7 +205,7 @@ def same_or_first(leaf: Any, plan: Plan, axis: str) -> Any:
             lambda: jax.debug.callback(_differ, name=name),
         )
     first = every[0]
-    return jax.random.wrap_key_data(first, impl=jax.random.key_impl(leaf)) if is_key else first
+    return jax.random.wrap_key_data(first, impl=jax.random.key_impl(leaf)) if typed else first
 
 
 def _differ(*, name: str) -> None:
@@ -214,7 +225,9 @@ class Layout:
     synced: tuple[bool, ...]
 
 
-def sort_leaves(leaves: list[Any], treedef: Any, plans: list[Plan]) -> tuple[list[Any], list[Any], Any]:
+def sort_leaves(
+    leaves: list[Any], treedef: Any, plans: list[Plan]
+) -> tuple[list[Any], list[Any], Any]:
     """Synced leaves, the others, and the layout as a tree without leaves.
 
     The layout travels through JAX as a static node: a variable of ours, set while

@@ -23,7 +23,9 @@ class Checkpoint(Transform, frozen=True):
     word: ClassVar[str] = "checkpoint"
     aliases: ClassVar[tuple[str, ...]] = ("remat",)
 
-    prevent_cse: Annotated[bool | tuple[bool, ...], "Keep XLA from undoing the recomputation."] = True
+    prevent_cse: Annotated[bool | tuple[bool, ...], "Keep XLA from undoing the recomputation."] = (
+        True
+    )
     policy: Annotated[object, "What may be kept: a name of jax.checkpoint_policies."] = None
     static_argnums: Annotated[Argnums, "Arguments that are compile-time constants."] = ()
 
@@ -44,7 +46,11 @@ class Checkpoint(Transform, frozen=True):
         import jax
 
         names = [ctx.resolve(item, "static_argnums") for item in _several(self.static_argnums)]
-        nums = tuple(ctx.argnum(n, "static_argnums") if isinstance(n, str) else n for n in names if n not in ctx.static)
+        nums = tuple(
+            ctx.argnum(n, "static_argnums") if isinstance(n, str) else n
+            for n in names
+            if n not in ctx.static
+        )
         made: Callable[..., Any] = jax.checkpoint(
             fn, prevent_cse=self.prevent_cse, policy=self._policy(self.policy), static_argnums=nums
         )
@@ -67,7 +73,9 @@ class Checkpoint(Transform, frozen=True):
         [(name, arguments)] = policy.items()
         factory = self._named(name)
         if isinstance(arguments, dict):
-            return factory(**{key: list(v) if isinstance(v, tuple) else v for key, v in arguments.items()})
+            return factory(
+                **{key: list(v) if isinstance(v, tuple) else v for key, v in arguments.items()}
+            )
         several = arguments if isinstance(arguments, tuple) else (arguments,)
         if name == "save_from_both_policies":
             several = tuple(self._policy(item) for item in several)
@@ -81,7 +89,8 @@ class Checkpoint(Transform, frozen=True):
             close = nearest(name, known)
             raise self.wrong(
                 "policy",
-                f"is {name!r}, but jax.checkpoint_policies has no such policy; it has: {', '.join(known)}",
+                f"is {name!r}, which jax.checkpoint_policies does not have; it has:"
+                f" {', '.join(known)}",
                 cure=f"policy: {close}" if close else None,
             )
         return getattr(jax.checkpoint_policies, name)

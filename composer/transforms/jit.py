@@ -70,14 +70,16 @@ class Jit(Transform, frozen=True):
         """`jax.jit(fn, ...)`: JAX's own object."""
         import jax
 
-        plain = {
+        plain: dict[str, Any] = {
             "keep_unused": self.keep_unused,
             "inline": self.inline,
             "compiler_options": self.compiler_options,
             "device": self.device,
             "backend": self.backend,
         }
-        options = {name: value for name, value in plain.items() if value not in (None, False)}
+        options: dict[str, Any] = {
+            name: value for name, value in plain.items() if value not in (None, False)
+        }
         options |= self._static(ctx) | self._donated(ctx) | self._shardings(ctx)
         return jax.jit(fn, **options)
 
@@ -123,7 +125,11 @@ def _several(value: Argnums | None) -> tuple[int | str, ...]:
 
 def _numbers_and_names(kind: str, names: set[Any], ctx: Context) -> dict[str, Any]:
     """JAX infers one form from the other only where a single one is given: give both."""
-    numbers = sorted(n if isinstance(n, int) else ctx.arguments.index(n) for n in names if n not in ctx.signature.keyword_only)
+    numbers = sorted(
+        n if isinstance(n, int) else ctx.arguments.index(n)
+        for n in names
+        if n not in ctx.signature.keyword_only
+    )
     by_name = sorted(n for n in names if isinstance(n, str))
     options: dict[str, Any] = {}
     if numbers:

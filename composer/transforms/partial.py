@@ -55,7 +55,11 @@ class Partial(Transform, frozen=True):
 
     def build(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
         """A function of the arguments that are left."""
-        bound = {name: value for name, value in self.binds(ctx.signature).items() if name not in ctx.static}
+        bound = {
+            name: value
+            for name, value in self.binds(ctx.signature).items()
+            if name not in ctx.static
+        }
         order = ctx.arguments
         unnamed = self.args[len(ctx.signature.positional) :]
 
@@ -70,7 +74,9 @@ class Partial(Transform, frozen=True):
                         positional.append(next(given))
                     except StopIteration:
                         break
-            rest = {name: value for name, value in bound.items() if name not in order[: len(positional)]}
+            rest = {
+                name: value for name, value in bound.items() if name not in order[: len(positional)]
+            }
             return fn(*positional, *unnamed, *given, **rest, **kwargs)
 
         return ctx.named(call)

@@ -138,6 +138,3 @@ class Pmap(Transform, frozen=True):
         whole = axes if isinstance(axes, tuple) else (axes,) * len(args)
         something_mapped([*whole, *behind.values()], ctx)
         return whole, behind
-
-
-

@@ -87,11 +87,21 @@ class Reduce(Transform, frozen=True):
         name = f"output {'.'.join(map(str, path))!r}" if path else "the output"
         shown = f"{jnp.result_type(leaf)}{list(jnp.shape(leaf))}"
         rank = len(jnp.shape(leaf))
-        for axis in () if self.axis is None else self.axis if isinstance(self.axis, tuple) else (self.axis,):
+        for axis in (
+            () if self.axis is None else self.axis if isinstance(self.axis, tuple) else (self.axis,)
+        ):
             if not -rank <= axis < rank:
-                self._refuse(ctx, f"{name} is {shown}, which has no axis {axis}", "reduce inside the layer that adds the axis, or name the `outputs:` that have it")
+                self._refuse(
+                    ctx,
+                    f"{name} is {shown}, which has no axis {axis}",
+                    "reduce inside the layer that adds the axis, or name the `outputs:` with it",
+                )
         if self.op == "mean" and not jnp.issubdtype(jnp.result_type(leaf), jnp.inexact):
-            self._refuse(ctx, f"{name} is {shown}; a mean would turn it into a floating number", "reduce: {op: sum, outputs: ...}, or name only floating `outputs:`")
+            self._refuse(
+                ctx,
+                f"{name} is {shown}; a mean would turn it into a floating number",
+                "reduce: {op: sum, outputs: ...}, or name only floating `outputs:`",
+            )
 
     def _refuse(self, ctx: Context, message: str, cure: str | None) -> None:
         raise fail(ComposeError, "CMP209", f"reduce: {message}", place=ctx.place, cure=cure)

@@ -30,7 +30,9 @@ class Select(Transform, frozen=True):
     def check(self) -> None:
         """Exactly one of the two."""
         if (self.output is None) == (self.drop is None):
-            raise self.wrong("output", "and drop: write exactly one of the two", cure="select: loss")
+            raise self.wrong(
+                "output", "and drop: write exactly one of the two", cure="select: loss"
+            )
 
     def signature(self, sig: Signature) -> Signature:
         """The same arguments; names of the outputs that are left."""

@@ -35,7 +35,9 @@ class ShardMap(Transform, frozen=True):
     out_specs: Annotated[object, "How the outputs are put together: one spec, a list, or by name."]
     in_specs: Annotated[object, "How the arguments are split: one spec, a list, or by name."] = None
     mesh: Annotated[object, "Another mesh than the pipeline's: sizes by axis name."] = None
-    axis_names: Annotated[str | tuple[str, ...], "Mesh axes that are manual; none: all of them."] = ()
+    axis_names: Annotated[
+        str | tuple[str, ...], "Mesh axes that are manual; none: all of them."
+    ] = ()
     check_vma: Annotated[bool, "Whether JAX proves that unsplit outputs are replicated."] = True
 
     def check(self) -> None:
@@ -74,7 +76,9 @@ class ShardMap(Transform, frozen=True):
                 "check_vma": self.check_vma,
             }
             if self.axis_names:
-                several = self.axis_names if isinstance(self.axis_names, tuple) else (self.axis_names,)
+                several = (
+                    self.axis_names if isinstance(self.axis_names, tuple) else (self.axis_names,)
+                )
                 options["axis_names"] = set(several)
             if not kwargs:
                 if specs is not None:
@@ -134,4 +138,5 @@ class ShardMap(Transform, frozen=True):
             return ctx
         from dataclasses import replace
 
-        return replace(ctx, mesh=self.mesh)
+        mesh: Any = self.mesh
+        return replace(ctx, mesh=mesh)

@@ -1,0 +1,117 @@
+"""vmap: promises, and closed forms by NumPy."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from composer import ComposeError, Jit, Vmap, compose
+from composer.plugin import ParameterError
+from composer.testing import Case, check_transform
+
+A = np.arange(12, dtype=np.float32).reshape(4, 3)
+B = np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)
+V = np.array([1.0, 2.0, 3.0], np.float32)
+
+
+def dot(x, w):
+    return x @ w
+
+
+def batch_loss(params, batch, *, scale=1.0):
+    return scale * jnp.sum(params * batch["x"]) + batch["n"]
+
+
+def power(x, n):
+    return x**n
+
+
+def test_vmap_keeps_every_promise():
+    batch = {"x": A, "n": np.arange(4.0, dtype=np.float32)}
+    check_transform(
+        Vmap,
+        [
+            Case(Vmap(), dot, (A, A)),
+            Case(Vmap(in_axes=(0, None)), dot, (A, V)),
+            Case(Vmap(in_axes={"x": 0}), dot, (A, V)),
+            Case(Vmap(in_axes={"x": 0, "w": 1}, out_axes=-1), dot, (A, B)),
+            Case(Vmap(in_axes=-1, out_axes=1), lambda x, w: x * w, (B, B)),
+            Case(Vmap(in_axes=(None, {"x": 0, "n": None})), batch_loss, (V, batch | {"n": V[0]})),
+            Case(
+                Vmap(in_axes={"batch": 0, "scale": 0}),
+                batch_loss,
+                (V, batch),
+                {"scale": V[[0, 0, 1, 2]]},
+            ),
+            Case(Vmap(in_axes={"batch": 0}), batch_loss, (V, batch), {"scale": np.float32(3)}),
+            Case(Vmap(in_axes={"x": None}, axis_size=3), lambda x: x * 2, (V,)),
+            Case(Vmap(axis_name="rows"), lambda x: x * 2, (A,)),
+            Case(Vmap(out_axes={"a": 0, "b": 1}), lambda x: {"a": x, "b": x + 1}, (A,)),
+            Case(Vmap(), power, (V,), {"n": 2}, static=("n",)),
+            Case(Vmap(in_axes=(0, None)), power, (V,), {"n": 2}, static=("n",)),
+            Case(
+                Vmap(),
+                lambda key: jax.random.normal(key, (2,)),
+                (jax.random.split(jax.random.key(0), 3),),
+            ),
+        ],
+    )
+
+
+def test_unlisted_arguments_are_not_mapped():
+    x, w = np.ones((32, 10), np.float32), np.ones((10, 5), np.float32)
+    got = compose(dot, Vmap(in_axes={"x": 0}), Jit())(x, w)
+    assert got.shape == (32, 5)
+    assert np.all(np.asarray(got) == 10)
+
+
+def test_a_keyword_argument_is_mapped_as_its_position_says():
+    square = np.arange(9, dtype=np.float32).reshape(3, 3)
+    scale = np.array([1.0, 10.0, 100.0], np.float32)
+    got = compose(lambda x, scale: jnp.sum(x * scale), Vmap(in_axes=(0, None)))(square, scale=scale)
+    np.testing.assert_allclose(got, [210, 543, 876])
+
+
+def test_omitted_defaults_shorten_in_axes():
+    def f(x, y, shift=10.0):
+        return x * y + shift
+
+    made = compose(f, Vmap(in_axes=(0, None, 0)), Jit())
+    np.testing.assert_allclose(made(V, 2.0), V * 2 + 10)
+    np.testing.assert_allclose(made(V, 2.0, V), V * 2 + V)
+
+
+def test_the_axes_of_a_list_argument_may_be_written_as_a_list():
+    got = compose(lambda pair: pair[0] + pair[1], Vmap(in_axes=([0, None],)))([V, np.float32(1)])
+    np.testing.assert_allclose(got, V + 1)
+
+
+def test_nested_vmaps_see_every_pair():
+    got = compose(lambda x, y: x * y, Vmap(in_axes=(None, 0)), Vmap(in_axes=(0, None)))(V, A[0])
+    np.testing.assert_allclose(got, np.outer(V, A[0]))
+
+
+@pytest.mark.parametrize("axes", ["0", True, 0.0, {"x": "0"}, (0, False)])
+def test_axes_of_a_wrong_type_are_refused(axes):
+    with pytest.raises(ParameterError, match="CMP037 vmap: in_axes"):
+        Vmap(in_axes=axes)
+
+
+def test_nothing_mapped_is_refused_with_what_could_be():
+    with pytest.raises(ComposeError) as caught:
+        compose(dot, Vmap(in_axes={"x": None}))
+    assert str(caught.value) == (
+        "CMP206 vmap: in_axes maps no argument, so there is no batch\n"
+        "  arguments: x, w\n"
+        "  write: in_axes: {x: 0}"
+    )
+
+
+def test_more_axes_than_arguments_are_refused():
+    with pytest.raises(ComposeError, match="CMP209 vmap: in_axes has 3 entries, but dot takes 2"):
+        compose(dot, Vmap(in_axes=(0, None, None)))
+
+
+def test_fewer_axes_than_arguments_are_refused_at_the_call():
+    with pytest.raises(ComposeError, match="CMP209 vmap: in_axes has 1 entries, but it is called"):
+        compose(dot, Vmap(in_axes=(0,)))(A, A)
