@@ -23,6 +23,9 @@ from composer._yaml.text import MAX_DEPTH, MAX_FINDINGS, check, decode
 from composer.errors import Diagnostic, PipelineError
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
+# Tabs, question marks, tags and comments right behind a bar: libyaml accepts some of these
+# that PyYAML's own parser refuses.
+_DISPUTED: Final = re.compile(r"[\t?!]|[|>][0-9+-]*#")
 _COLON: Final = re.compile(r"\s*:")
 _REFUSED_KEY: Final = "\0refused"
 
@@ -57,8 +60,7 @@ def parse(text: str, file: str | None = None) -> Document:
     """
     source = Source(text.removeprefix("\ufeff"), file)
     check(source)
-    # libyaml accepts some of the tabs that PyYAML's own parser refuses.
-    fast = None if "\t" in source.text else getattr(yaml, "CSafeLoader", None)
+    fast = None if _DISPUTED.search(source.text) else getattr(yaml, "CSafeLoader", None)
     if fast is not None:
         try:
             return _Reader(source).document(_events(fast(source.text)))
@@ -284,6 +286,8 @@ class _Reader:
             self.refuse("CMP016", message, span, "the value itself at each place")
 
     def doubt(self, doubt: Doubt, text: str, span: Span, is_key: bool) -> None:
+        if self.in_tuple(span):
+            return
         code, message, cure = doubt
         if text.startswith("("):
             line = self.source.line(span[0])
@@ -305,10 +309,12 @@ class _Reader:
         self, code: str, message: str, span: Span, cure: str, notes: tuple[str, ...] = ()
     ) -> None:
         """Keep a finding, unless it lies inside a Python tuple, which is one already."""
+        if not self.in_tuple(span):
+            self.keep(Diagnostic(code, message, self.source.place(span), notes, cure))
+
+    def in_tuple(self, span: Span) -> bool:
         line, start, _, end = self.tuple_span
-        if line == span[0] and start <= span[1] < end:
-            return
-        self.keep(Diagnostic(code, message, self.source.place(span), notes, cure))
+        return line == span[0] and start <= span[1] < end
 
     def keep(self, finding: Diagnostic) -> None:
         """Keep a finding; end the reading when there are too many."""

@@ -159,6 +159,7 @@ def as_list(line: str, start: int) -> tuple[str, str] | None:
         depth += {"(": 1, ")": -1}.get(line[at], 0)
         if depth == 0:
             written = line[start : at + 1]
-            found = re.sub(r",?\s*\)", "]", written.replace("(", "["))
+            parts = written.replace("(", "[").split(")")
+            found = "]".join(part.rstrip().removesuffix(",") for part in parts)
             return written, re.sub(r"\b(?:None|True|False)\b", lambda m: _PYTHON[m[0]], found)
     return None

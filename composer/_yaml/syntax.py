@@ -18,8 +18,9 @@ from composer._yaml.document import Source, Span
 from composer._yaml.scalars import short
 from composer.errors import Diagnostic
 
-_NO_SPACE: Final = re.compile(r"\s*(?:- +)*([\w.-]+):([^\s:].*)")
-_PAIR: Final = re.compile(r"\s*(?:- +)*([^\s:#][^:#]*): +([^#]*?)\s*(?: #.*)?")
+# Possessive, so that no line takes more than one pass, however it was made.
+_NO_SPACE: Final = re.compile(r"\s*+(?:- ++)*+([\w.-]++):([^\s:].*)")
+_PAIR: Final = re.compile(r"\s*+(?:- ++)*+([^\s:#][^:#]*+): ++")
 _FOUND: Final = re.compile(r"(?:but got|but found|found character) '(.+?)'(?: that.*)?$")
 
 
@@ -114,7 +115,7 @@ def _span(source: Source, mark: yaml.Mark | None) -> Span | None:
 def _second_colon(trouble: _Trouble) -> Diagnostic:
     line, column = trouble.line, trouble.at[1]
     pair = _PAIR.match(line)
-    if pair and pair.start(2) <= column:
+    if pair and pair.end() <= column:
         value = _unclosed_value(line, pair)
         cure = (
             f'{pair[1]}: "{short(value)}"' if '"' not in value else f"{pair[1]}: '{short(value)}'"
@@ -123,7 +124,7 @@ def _second_colon(trouble: _Trouble) -> Diagnostic:
     above = trouble.source.line(trouble.at[0] - 1) if trouble.at[0] else ""
     if match := _NO_SPACE.fullmatch(above):
         return _no_space(trouble, match, trouble.at[0] - 1)
-    if _indent(line) > _indent(above) and _PAIR.fullmatch(above):
+    if _indent(line) > _indent(above) and _PAIR.match(above):
         message = "this line is indented below a key that has its value already"
         start = _indent(line)
         at = (trouble.at[0], start, trouble.at[0], column)
@@ -139,7 +140,7 @@ def _indent(line: str) -> int:
 
 
 def _unclosed_value(line: str, pair: re.Match[str]) -> str:
-    return line[pair.start(2) :].split(" #")[0].rstrip()
+    return line[pair.end() :].split(" #")[0].rstrip()
 
 
 def _no_space(trouble: _Trouble, match: re.Match[str], line: int) -> Diagnostic:

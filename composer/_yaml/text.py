@@ -19,7 +19,7 @@ MAX_FINDINGS: Final = 50
 _FORBIDDEN: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]"
 )
-_DIRECTIVE: Final = re.compile(r"(?: *(?:#[^\r\n]*)?(?:\r\n|\r|\n))*(%[^\r\n]*)")
+_DIRECTIVE: Final = re.compile(r"(?: *(?:#[^\r\n]*)?(?:\r\n|\r|\n))*+(%[^\r\n]*)")
 
 
 def decode(path: pathlib.Path, shown_as: str) -> str:
