@@ -33,6 +33,7 @@ class BuildsHere:
             mesh=dict(pipeline.mesh) or None,
             output=pipeline.output,
             plugins=pipeline.plugins,
+            folder=pipeline.folder,
         )
         return composed(_function_of(pipeline), recipe)
 

@@ -11,10 +11,12 @@ import types
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from composer._context import with_name
 from composer._freeze import Uncacheable, canonical_key
+from composer._notes import Chain, add_note
 from composer._pipeline import Layer
 from composer._registry import Registry, default_registry
 from composer._signature import UNKNOWN_OUTPUT, Output, Signature, output_from_names, signature_of
@@ -38,6 +40,7 @@ class Recipe:
         mesh: Sizes by axis name, a `jax.sharding.Mesh`, or None.
         output: Names of the function's outputs.
         plugins: Names of plugins to load.
+        folder: Where references in parameters are looked up first.
     """
 
     layers: tuple[Layer, ...]
@@ -45,6 +48,7 @@ class Recipe:
     mesh: Mapping[str, int] | jax.sharding.Mesh | None = None
     output: Output = UNKNOWN_OUTPUT
     plugins: tuple[str, ...] = ()
+    folder: Path | None = None
 
     def key(self) -> object:
         """Equal for recipes that compose the same callable.
@@ -54,7 +58,7 @@ class Recipe:
         """
         mesh = tuple(self.mesh.items()) if isinstance(self.mesh, Mapping) else self.mesh
         layers = tuple(layer.transform.key() for layer in self.layers)
-        return (layers, self.static, canonical_key(mesh), self.output, self.plugins)
+        return (layers, self.static, canonical_key(mesh), self.output, self.plugins, self.folder)
 
 
 def compose(
@@ -152,6 +156,7 @@ class Builder:
         self.signatures = self._signatures()
         self.fixed = self._fixed()
         outer = self.signatures[-1]
+        self.chain = Chain(self.base.title, recipe.layers)
         self.static = frozenset(n for n in recipe.static if n in outer.names)
         for number in range(len(recipe.layers)):
             layer = recipe.layers[number]
@@ -192,6 +197,7 @@ class Builder:
             mesh=self.recipe.mesh or None,
             name=self.name,
             qualname=self.qualname,
+            folder=self.recipe.folder,
         )
 
     def outermost(self) -> Callable[..., Any]:
@@ -202,7 +208,7 @@ class Builder:
             made = self.stack_with(self.fixed, count)
             if count and self.recipe.layers[-1].transform.compiles():
                 return made
-            return self._dress(self._bound(made, outer.without(*self.fixed)), outer)
+            return self._dress(self._bound(made, outer.without(*self.fixed), count), outer)
         if count and self.recipe.layers[-1].transform.marks_static:
             inside = self._per_static_value(count - 1)
             ctx = self.context(count - 1, frozenset(self.fixed), self.static)
@@ -215,8 +221,8 @@ class Builder:
         made = self._base(static)
         for number in range(count):
             ctx = self.context(number, names)
-            frame = self._bound(made, ctx.signature.without(*names))
-            made = self._wrap(self._dress(frame, ctx.signature.without(*names)), number, ctx)
+            below = ctx.signature.without(*names)
+            made = self._wrap(self._dress(self._bound(made, below, number), below), number, ctx)
         return made
 
     def _wrap(self, fn: Fn, number: int, ctx: Context) -> Callable[..., Any]:
@@ -262,14 +268,21 @@ class Builder:
 
         return with_name(closed, self.name, self.qualname)
 
-    def _bound(self, fn: Fn, sig: Signature) -> Callable[..., Any]:
-        """`fn` called with keyword arguments moved to their positions."""
-        bind = sig.bind
+    def _bound(self, fn: Fn, sig: Signature, number: int) -> Callable[..., Any]:
+        """`fn` called with keyword arguments moved to their positions.
+
+        `fn` has `number` layers inside; what it raises gets its line of the note.
+        """
+        bind, chain = sig.bind, self.chain
 
         def bound(*args: Any, **kwargs: Any) -> Any:
             if kwargs:
                 args, kwargs = bind(args, kwargs)
-            return fn(*args, **kwargs)
+            try:
+                return fn(*args, **kwargs)
+            except Exception as error:
+                add_note(error, chain, number, sig, args, kwargs)
+                raise
 
         return bound
 
@@ -297,8 +310,13 @@ class Builder:
             key = self._static_key(static)
             if key not in kept:
                 kept[key] = self.stack_with(static | self.fixed, count)
-            return kept[key](*args, **kwargs)
+            try:
+                return kept[key](*args, **kwargs)
+            except Exception as error:
+                add_note(error, self.chain, count, others, args, kwargs)
+                raise
 
+        others = sig.without(*self.static)
         return choose
 
     def _static_key(self, static: Mapping[str, object]) -> object:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from composer._signature import Signature
@@ -29,6 +30,10 @@ class Context:
         compiled_outside: Whether a layer further out compiles (jit).
         mesh: The pipeline's device mesh: sizes by axis name, or a `jax.sharding.Mesh`.
         name: `__name__` of the user's function, as JAX would print it.
+        qualname: Its `__qualname__`.
+        number: The layer's position in the stack: 0 is the innermost.
+        composition: A token that all layers of one composed callable share, and no others.
+        folder: Where `module:name` references are looked up first.
     """
 
     signature: Signature
@@ -40,6 +45,9 @@ class Context:
     mesh: Mapping[str, int] | jax.sharding.Mesh | None = None
     name: str = "f"
     qualname: str = field(default="")
+    number: int = 0
+    composition: object = field(default=None, compare=False, repr=False)
+    folder: Path | None = None
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -194,6 +202,27 @@ class Context:
     def named(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """Give glue code the name of the user's function, which JAX prints in programs."""
         return with_name(fn, self.name, self.qualname or self.name)
+
+    def find(self, ref: object, what: str) -> Callable[..., Any]:
+        """The function that a parameter names as `module:name`, or is already.
+
+        Raises:
+            InputError: CMP069, the reference cannot be resolved.
+            ComposeError: CMP204, what it stands for cannot be called.
+        """
+        found = ref
+        if isinstance(ref, str):
+            from composer._reference import resolve
+
+            found = resolve(ref, folder=self.folder, place=self.place)
+        if callable(found):
+            return found
+        raise fail(
+            ComposeError,
+            "CMP204",
+            f"{self.word}: {what} is {type(found).__name__} {ref!r}, which cannot be called",
+            place=self.place,
+        )
 
     def check_mesh_axes(self, names: Iterable[str]) -> None:
         """Refuse axis names that the pipeline's mesh does not have.

@@ -30,8 +30,9 @@ def composer_transforms() -> Mapping[str, str | type[Transform]]:  # type: ignor
 def composer_wrap(fn: Callable[..., Any], layer: Layer, ctx: Context) -> Callable[..., Any] | None:
     """Wrap a function with one layer; called for each layer, innermost first.
 
-    Transforms don't implement this: composer answers for them with `Transform.build`.
-    Watchers implement it with `hookimpl(wrapper=True)`, and return what they were given.
+    Transforms don't implement this: composer answers for them with `Transform.build`, and
+    another answer is an error. Watchers implement it with `hookimpl(wrapper=True)`, and
+    return what they were given.
 
     Args:
         fn: The layers so far, as one callable. Never call it here.
@@ -41,14 +42,17 @@ def composer_wrap(fn: Callable[..., Any], layer: Layer, ctx: Context) -> Callabl
 
 
 @hookspec
-def composer_traced(layer: Layer, ctx: Context, seconds: float) -> None:
-    """A layer was traced, or run where no jit stands outside.
+def composer_traced(layer: Layer | None, ctx: Context, started: float, seconds: float) -> None:
+    """A layer or the user's function was traced, or run where no jit stands outside.
 
-    Called each time JAX went through the function that the layer built; never while
-    a compiled function runs.
+    Called each time JAX went through what the layer built, inner ones before outer ones;
+    never while a compiled function runs. An outermost layer that compiles is handed out
+    as JAX's own object, which nothing may stand around: its call is that of the function
+    it traces, so its own work in JAX is not in it.
 
     Args:
-        layer: The layer.
-        ctx: What the layer was told.
-        seconds: Wall time with all layers inside it.
+        layer: The layer; None for the user's function.
+        ctx: What the layer was told; for the function, what its innermost layer was told.
+        started: When it began, in seconds of `time.perf_counter`.
+        seconds: Wall time, with everything inside it.
     """

@@ -28,7 +28,7 @@ class Run(msgspec.Struct, frozen=True):
     """
 
     simulate_devices: Annotated[
-        int | None, msgspec.Meta(ge=1, le=512), "Simulate so many CPU devices."
+        Annotated[int, msgspec.Meta(ge=1, le=512)] | None, "Simulate so many CPU devices."
     ] = None
     enable_x64: Annotated[bool, "Use 64-bit numbers, JAX's jax_enable_x64."] = False
 

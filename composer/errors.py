@@ -108,6 +108,7 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "CMP604": "plugin answered for a layer that is not its own",
         "CMP605": "watcher changed the function",
         "CMP606": "transform class is not valid",
+        "CMP607": "hook is implemented wrongly",
     }
 )
 """Each code with its title. Families: 0xx file and arguments, 1xx order, 2xx shapes

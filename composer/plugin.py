@@ -60,6 +60,8 @@ RESERVED: Final = frozenset(
         "shorthand",
         "aliases",
         "compiles",
+        "references",
+        "binds_axes",
         "marks_static",
         "check",
         "validate",
@@ -152,6 +154,14 @@ class Transform(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=Tru
 
     def binds(self, sig: Signature) -> Mapping[str, object]:
         """Arguments of the layer below that this layer fills with fixed values."""
+        return {}
+
+    def binds_axes(self) -> tuple[str, ...]:
+        """Names of the axes that collectives inside this layer can use."""
+        return ()
+
+    def references(self) -> Mapping[str, str]:
+        """Parameters that name code as `module:name`; sealed text refuses them."""
         return {}
 
     def compiles(self) -> bool:

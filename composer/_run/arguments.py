@@ -69,8 +69,8 @@ def read_arguments(
     """Make the value of every argument of the composed `fn`, and check the declared shapes.
 
     Arguments that are not static become arrays without weak types, so that a literal
-    compiles as data does. Where `fn` does not tell its arguments, the sources are
-    passed by position, in their order.
+    compiles as data does. Where `fn` does not tell its arguments, or has `*args`, the
+    sources are passed by position, in their order.
 
     Raises:
         InputError: CMP066 or CMP067, if sources and arguments do not fit; CMP065, if a
@@ -212,9 +212,9 @@ def _order(
     ]
     found = [_without_value(name, origin) for name in [*bare, *missing]]
     known = [name for name, parameter in parameters.items() if _single(parameter)]
-    any_keyword = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    kinds = {parameter.kind for parameter in parameters.values()}
     extra = [name for name in sources if name not in known]
-    if not any_keyword:
+    if not kinds & {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}:
         found += [_not_taken(name, known, origin) for name in extra]
     _complain(found)
     names: list[str] = []
@@ -223,7 +223,9 @@ def _order(
             break
         names.append(name)
     keywords = [name for name in known if name in sources and name not in names]
-    return names, keywords + extra
+    if inspect.Parameter.VAR_KEYWORD in kinds:
+        return names, keywords + extra
+    return names + extra, keywords
 
 
 def _single(parameter: inspect.Parameter) -> bool:

@@ -16,8 +16,8 @@ def simulate_devices(count: int, place: Place | None = None) -> None:
         SetupError: CMP092, if JAX has started its devices before, with another number.
     """
     try:
-        jax.config.update("jax_num_cpu_devices", count)  # type: ignore[no-untyped-call]
-        jax.config.update("jax_platforms", "cpu")  # type: ignore[no-untyped-call]
+        jax.config.update("jax_num_cpu_devices", count)
+        jax.config.update("jax_platforms", "cpu")
     except RuntimeError:
         found = jax.devices()
         if len(found) == count and found[0].platform == "cpu":

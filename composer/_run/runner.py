@@ -168,8 +168,8 @@ def timed_call(fn: Callable[..., object], arguments: Arguments) -> tuple[object,
         compiled = fn.lower(*arguments.args, **arguments.kwargs).compile()
         compiling = time.perf_counter() - start
         traced = arguments.traced()
-        if jax.tree.structure(traced) == compiled.in_tree:
-            args, kwargs = jax.block_until_ready(jax.device_put(traced, compiled.input_shardings))
+        if _structure(traced) == compiled.in_tree:
+            args, kwargs = _waited(jax.device_put(traced, compiled.input_shardings))
             outputs, running = _timed(compiled, args, kwargs)
             return outputs, Seconds(compiling, running)
     placed = {
@@ -191,8 +191,12 @@ def _timed(
 
 
 def _waited(tree: T) -> T:
-    found: T = jax.block_until_ready(tree)  # type: ignore[no-untyped-call]  # JAX's own
+    found: T = jax.block_until_ready(tree)
     return found
+
+
+def _structure(tree: object) -> object:
+    return jax.tree.structure(tree)
 
 
 def _place(pipeline: Pipeline, *path: str) -> Place | None:

@@ -63,7 +63,7 @@ def _in_declared(array: Array, declared: ShapeTree) -> Array:
         return on_device(array)
     dtype = device_dtype(declared.dtype)
     if (array.dtype == np.bool_) != (dtype == np.bool_):
-        raise Loss(f"{array.flat[0]} is no value of {declared.dtype}")
+        raise Loss(f"{str(array.flat[0]).lower()} is no value of {declared.dtype}")
     return cast(array, dtype)
 
 

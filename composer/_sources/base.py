@@ -71,6 +71,10 @@ class Source(msgspec.Struct, frozen=True, eq=False, kw_only=True):
             return NotImplemented
         return type(other) is type(self) and self._key() == other._key()
 
+    # msgspec gives its structs a __ne__ of their own, which compares identities.
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self._key())
 

@@ -84,6 +84,10 @@ class Pmap(Transform, frozen=True):
             ctx.argnum(self.weights, "weights")
         list(flatten_sync(self.sync, ctx.signature.output, ctx))
 
+    def binds_axes(self) -> tuple[str, ...]:
+        """The axis name, if there is one."""
+        return () if self.axis_name is None else (self.axis_name,)
+
     def compiles(self) -> bool:
         """Always: JAX's pmap, or a jitted shard_map."""
         return True

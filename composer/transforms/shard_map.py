@@ -56,6 +56,12 @@ class ShardMap(Transform, frozen=True):
         used = axis_names((self.in_specs, self.out_specs, self.axis_names))
         self._where(ctx).check_mesh_axes(used)
 
+    def binds_axes(self) -> tuple[str, ...]:
+        """The axes that specs or `axis_names` mention, or that its own mesh has."""
+        own = tuple(self.mesh) if isinstance(self.mesh, dict) else ()
+        used = axis_names((self.in_specs, self.out_specs, self.axis_names))
+        return tuple(dict.fromkeys((*own, *sorted(used))))
+
     def compiles(self) -> bool:
         """Always: without a jit outside, it is jitted here."""
         return True

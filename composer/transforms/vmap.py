@@ -33,7 +33,7 @@ class Vmap(Transform, frozen=True):
 
     in_axes: Annotated[Axes, "The mapped axis of each argument: a number, a list, or by name."] = 0
     out_axes: Annotated[Axes, "Where the mapped axis stands in the outputs."] = 0
-    axis_name: Annotated[str | tuple[str, ...] | None, "A name for collectives inside."] = None
+    axis_name: Annotated[str | None, "A name for collectives inside."] = None
     axis_size: Annotated[int | None, "The batch size, where no argument tells it."] = None
     spmd_axis_name: Annotated[
         AxisName | None, "Mesh axes that the mapped axis of constraints inside is split over."
@@ -52,6 +52,10 @@ class Vmap(Transform, frozen=True):
                 something_mapped(self.in_axes.values(), ctx)
         elif isinstance(self.in_axes, tuple):
             ctx.by_position(self.in_axes, "in_axes", 0)
+
+    def binds_axes(self) -> tuple[str, ...]:
+        """The axis name, if there is one."""
+        return () if self.axis_name is None else (self.axis_name,)
 
     def build(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
         """`jax.vmap(fn, ...)`, with the axes of the arguments that a call really has."""

@@ -1,0 +1,193 @@
+"""What composer adds to an exception that passes through a stack: one note, and nothing else.
+
+The exception stays the user's: never replaced, never hidden, never told twice. A note
+must not raise either, since it is added while another exception is on its way.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from composer._pipeline import Layer
+from composer._signature import Signature
+from composer.errors import ComposerError, printable
+
+Shapes = str
+ROOM = 60
+"""Characters that the parameters of one layer may take."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """One composed stack, as its notes describe it. Compared by identity.
+
+    Attributes:
+        title: What the user's function is called.
+        layers: Innermost first.
+    """
+
+    title: str
+    layers: tuple[Layer, ...]
+
+    def axes_outside(self, number: int) -> list[str]:
+        """Axis names bound by the layers around the first `number` ones, outermost last."""
+        return [name for layer in self.layers[number:] for name in layer.transform.binds_axes()]
+
+
+class Note(str):
+    """The text of a note that remembers what it is made of.
+
+    Attributes:
+        chain: The stack that it tells of.
+        arrived: What each callable was called with, by number of layers inside it.
+        first: The innermost callable that the exception came out of.
+        cure: What probably helps; may be empty.
+    """
+
+    chain: Chain
+    arrived: Mapping[int, Shapes]
+    first: int
+    cure: str
+
+    @staticmethod
+    def make(chain: Chain, arrived: Mapping[int, Shapes], first: int, cure: str) -> Note:
+        """The note with its text."""
+        note = Note(_text(chain, arrived, first, cure))
+        note.chain, note.arrived, note.first, note.cure = chain, arrived, first, cure
+        return note
+
+
+def add_note(
+    error: Exception,
+    chain: Chain,
+    number: int,
+    sig: Signature,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+) -> None:
+    """Put one callable's line into the exception's note; never raises.
+
+    Args:
+        error: On its way to the user.
+        chain: The stack.
+        number: How many layers are inside the callable that raised.
+        sig: What it takes.
+        args: What it was called with.
+        kwargs: The same by keyword.
+    """
+    # Exceptions may refuse notes, and arguments may refuse to be described.
+    try:
+        shapes = describe_call(sig, args, kwargs)
+        notes = getattr(error, "__notes__", [])
+        for position, note in enumerate(notes):
+            if isinstance(note, Note) and note.chain is chain:
+                arrived = {**note.arrived, number: shapes}
+                notes[position] = Note.make(chain, arrived, note.first, note.cure)
+                return
+        cure = likely_cure(error, chain, number)
+        error.add_note(Note.make(chain, {number: shapes}, number, cure))
+    except Exception:
+        return
+
+
+def describe_call(sig: Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Shapes:
+    """Arguments by name with dtype and shape, such as `x f32[4, 2], n 3`."""
+    names = [*sig.positional, *(f"argument {i}" for i in range(len(sig.positional), len(args)))]
+    given = [*zip(names, args, strict=False), *kwargs.items()]
+    return ", ".join(f"{name} {describe(value)}" for name, value in given)
+
+
+def describe(value: Any, depth: int = 0) -> str:
+    """One value in a few words: dtype and shape, or a tree of these, or a short repr."""
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        dims = ", ".join(map(str, value.shape))
+        return f"{short_dtype(str(value.dtype))}[{dims}]"
+    if isinstance(value, Mapping) and depth < 2:
+        inner = ", ".join(f"{key}: {describe(item, depth + 1)}" for key, item in [*value.items()][:4])
+        return "{" + inner + (", ..." if len(value) > 4 else "") + "}"
+    if isinstance(value, list | tuple) and depth < 2:
+        inner = ", ".join(describe(item, depth + 1) for item in value[:4])
+        return "(" + inner + (", ..." if len(value) > 4 else "") + ")"
+    if callable(value):
+        return str(getattr(value, "__name__", type(value).__name__))
+    text = repr(value)
+    return text if len(text) <= 30 else f"{type(value).__name__}"
+
+
+def short_dtype(name: str) -> str:
+    """`float32` as `f32`, and so on.
+
+    >>> short_dtype("float32"), short_dtype("bool"), short_dtype("key<fry>")
+    ('f32', 'bool', 'key')
+    """
+    if name.startswith("key<"):
+        return "key"
+    for long, short in (("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c")):
+        if name.startswith(long):
+            return short + name.removeprefix(long)
+    return name
+
+
+def _text(chain: Chain, arrived: Mapping[int, Shapes], first: int, cure: str) -> str:
+    """The chain, outermost first, with a mark where the exception came from."""
+    rows = []
+    for number in range(len(chain.layers), -1, -1):
+        layer = chain.layers[number - 1] if number else None
+        word = layer.word if layer else chain.title
+        place = str(layer.place) if layer and layer.place else ""
+        rows.append((">" if number == first else " ", word, place, _parameters(layer), arrived.get(number, "")))
+    wide = max(len(row[1]) for row in rows)
+    long = max(len(row[2]) for row in rows)
+    lines = [f"in the stack around {chain.title}, outermost first:"]
+    for mark, word, place, parameters, shapes in rows:
+        where = f" {place:<{long}}" if long else ""
+        lines.append(f"{mark} {word:<{wide}}{where} {parameters}".rstrip())
+        if shapes:
+            lines.append(f"      called with {shapes}")
+    if cure:
+        lines.append(f"  likely cure: {cure}")
+    return printable_lines(lines)
+
+
+def printable_lines(lines: list[str]) -> str:
+    """Lines joined, with control characters inside them escaped."""
+    return "\n".join(printable(line) for line in lines)
+
+
+def _parameters(layer: Layer | None) -> str:
+    if layer is None:
+        return ""
+    text = ", ".join(f"{name}={value!r}" for name, value in layer.transform.items())
+    return text if len(text) <= ROOM else text[: ROOM - 3] + "..."
+
+
+def likely_cure(error: Exception, chain: Chain, number: int) -> str:
+    """What probably helps, from the exception's class alone: JAX's wordings change."""
+    if isinstance(error, ComposerError):
+        return ""
+    for cls, text in _cures().items():
+        if isinstance(error, cls):
+            return text
+    if isinstance(error, NameError) and number == 0:
+        bound = chain.axes_outside(number)
+        names = ", ".join(map(repr, bound)) or "none"
+        return f"if a collective names an axis, it must be one that a layer outside binds: {names}"
+    return ""
+
+
+@functools.cache
+def _cures() -> Mapping[type[Exception], str]:
+    import jax
+
+    static = "list the argument in `static:` if it is a plain Python value"
+    return {
+        jax.errors.TracerBoolConversionError: f"jnp.where or jax.lax.cond instead of `if`; or {static}",
+        jax.errors.TracerIntegerConversionError: f"{static}: it is used as an index or a size",
+        jax.errors.TracerArrayConversionError: "jax.numpy instead of numpy, which cannot take traced values",
+        jax.errors.NonConcreteBooleanIndexError: "jnp.where(mask, x, 0) instead of x[mask], whose shape depends on values",
+        jax.errors.ConcretizationTypeError: f"{static}: its value is needed while tracing",
+        jax.errors.UnexpectedTracerError: "return the value instead of storing it outside the function",
+    }  # fmt: skip
