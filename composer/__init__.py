@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from composer._api import Stack as Stack
+    from composer._api import check as check
     from composer._api import load as load
     from composer._api import loads as loads
     from composer._compose import compose as compose
     from composer._pipeline import Layer as Layer
     from composer._pipeline import Pipeline as Pipeline
+    from composer._retrace import MaxTraces as MaxTraces
+    from composer._retrace import RetraceWarning as RetraceWarning
     from composer.errors import ComposeError as ComposeError
     from composer.errors import ComposerError as ComposerError
     from composer.errors import Diagnostic as Diagnostic
@@ -22,7 +25,10 @@ if TYPE_CHECKING:
     from composer.errors import PipelineError as PipelineError
     from composer.errors import PluginError as PluginError
     from composer.errors import SetupError as SetupError
+    from composer.transforms.apply import Apply as Apply
+    from composer.transforms.cast import Cast as Cast
     from composer.transforms.checkpoint import Checkpoint as Checkpoint
+    from composer.transforms.collective import Collective as Collective
     from composer.transforms.grad import Grad as Grad
     from composer.transforms.hessian import Hessian as Hessian
     from composer.transforms.jacfwd import Jacfwd as Jacfwd
@@ -33,20 +39,27 @@ if TYPE_CHECKING:
     from composer.transforms.reduce import Reduce as Reduce
     from composer.transforms.select import Select as Select
     from composer.transforms.shard_map import ShardMap as ShardMap
+    from composer.transforms.split_key import SplitKey as SplitKey
+    from composer.transforms.stop_gradient import StopGradient as StopGradient
+    from composer.transforms.then import Then as Then
     from composer.transforms.value_and_grad import ValueAndGrad as ValueAndGrad
     from composer.transforms.vmap import Vmap as Vmap
 
 __version__: Final = "0.1.0"
 
 _HOME: Final = {
-    "_api": ("Stack", "load", "loads"),
+    "_api": ("Stack", "check", "load", "loads"),
     "_compose": ("compose",),
     "_pipeline": ("Layer", "Pipeline"),
+    "_retrace": ("MaxTraces", "RetraceWarning"),
     "errors": (
         "ComposeError", "ComposerError", "Diagnostic", "InputError", "PipelineError",
         "PluginError", "SetupError",
     ),
+    "transforms.apply": ("Apply",),
+    "transforms.cast": ("Cast",),
     "transforms.checkpoint": ("Checkpoint",),
+    "transforms.collective": ("Collective",),
     "transforms.grad": ("Grad",),
     "transforms.hessian": ("Hessian",),
     "transforms.jacfwd": ("Jacfwd",),
@@ -57,6 +70,9 @@ _HOME: Final = {
     "transforms.reduce": ("Reduce",),
     "transforms.select": ("Select",),
     "transforms.shard_map": ("ShardMap",),
+    "transforms.split_key": ("SplitKey",),
+    "transforms.stop_gradient": ("StopGradient",),
+    "transforms.then": ("Then",),
     "transforms.value_and_grad": ("ValueAndGrad",),
     "transforms.vmap": ("Vmap",),
 }  # fmt: skip

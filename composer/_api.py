@@ -13,7 +13,6 @@ from composer._load import pipeline_from
 from composer._pipeline import Layer, Pipeline
 from composer._registry import Registry, default_registry
 from composer._yaml import parse, read
-from composer.errors import InputError, Place, fail, nearest
 from composer.plugin import Transform
 
 if TYPE_CHECKING:
@@ -25,67 +24,51 @@ class BuildsHere:
 
     def build(self, pipeline: Pipeline) -> Callable[..., Any]:
         """Import the function and compose the stack around it."""
-        from composer._compose import Recipe, composed
+        from composer._run.functions import build
 
-        recipe = Recipe(
-            layers=pipeline.stack,
-            static=pipeline.static,
-            mesh=dict(pipeline.mesh) or None,
-            output=pipeline.output,
-            plugins=pipeline.plugins,
-            folder=pipeline.folder,
-        )
-        return composed(_function_of(pipeline), recipe)
+        return build(pipeline)
 
     def args(self, pipeline: Pipeline) -> tuple[Any, ...]:
         """Values of the positional arguments, in the order of the composed callable."""
         from composer._run.arguments import read_arguments
 
-        return read_arguments(pipeline, self.build(pipeline))[0]
+        return read_arguments(pipeline, self.build(pipeline)).args
 
     def kwargs(self, pipeline: Pipeline) -> dict[str, Any]:
         """Values of the keyword-only arguments."""
         from composer._run.arguments import read_arguments
 
-        return read_arguments(pipeline, self.build(pipeline))[1]
+        return read_arguments(pipeline, self.build(pipeline)).kwargs
+
+    def check(self, pipeline: Pipeline, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Check a call of the composed callable."""
+        from composer._check import check_call
+
+        return check_call(
+            self.build(pipeline), args, kwargs, static=pipeline.constants, layers=pipeline.stack
+        )
 
 
-def _function_of(pipeline: Pipeline) -> Callable[..., Any]:
-    """The function that a pipeline names.
+def check(target: Pipeline | Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Say what is wrong with a call before making it; nothing is computed or compiled.
+
+    Args:
+        target: A pipeline, or any callable of JAX.
+        args: The arguments of the call; for a pipeline, none: those that `args:` says.
+        kwargs: The keyword arguments.
+
+    Returns:
+        Shapes and dtypes of the outputs, as `jax.eval_shape`.
 
     Raises:
-        InputError: CMP069, it cannot be found or is not callable.
+        ComposeError: with all that JAX would refuse before tracing.
+        Exception: whatever tracing raises, with a note of the layers.
     """
-    place = pipeline.document.place("function") if pipeline.document is not None else None
-    found = _lookup(pipeline, place)
-    if not callable(found):
-        raise fail(
-            InputError,
-            "CMP069",
-            f"{pipeline.function} is a {type(found).__name__}, not a function",
-            place=place,
-        )
-    return found
+    if isinstance(target, Pipeline):
+        return target.check(*args, **kwargs)
+    from composer._check import check_call
 
-
-def _lookup(pipeline: Pipeline, place: Place | None) -> object:
-    if pipeline.functions is None:
-        from composer._reference import resolve
-
-        return resolve(pipeline.function, folder=pipeline.folder, place=place)
-    if pipeline.function in pipeline.functions:
-        return pipeline.functions[pipeline.function]
-    close = nearest(pipeline.function, pipeline.functions)
-    raise fail(
-        InputError,
-        "CMP069",
-        f"sealed text names the function {pipeline.function!r}, which was not passed",
-        place=place,
-        notes=[f"functions: {', '.join(sorted(pipeline.functions)) or 'none'}"],
-        cure=f"function: {close}"
-        if close
-        else f"loads(text, functions={{{pipeline.function!r}: ...}})",
-    )
+    return check_call(target, args, kwargs)
 
 
 def load(path: str | Path, *, plugins: tuple[str, ...] = ()) -> Pipeline:

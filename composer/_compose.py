@@ -6,7 +6,7 @@ own JAX object is what comes out.
 
 from __future__ import annotations
 
-import time
+import functools
 import types
 import weakref
 from collections.abc import Callable, Mapping
@@ -19,6 +19,7 @@ from composer._freeze import Uncacheable, canonical_key
 from composer._notes import Chain, add_note
 from composer._pipeline import Layer
 from composer._registry import Registry, default_registry
+from composer._retrace import MaxTraces, counted
 from composer._signature import UNKNOWN_OUTPUT, Output, Signature, output_from_names, signature_of
 from composer.errors import ComposeError, fail, nearest
 from composer.plugin import Context, Transform
@@ -41,6 +42,7 @@ class Recipe:
         output: Names of the function's outputs.
         plugins: Names of plugins to load.
         folder: Where references in parameters are looked up first.
+        max_traces: How often JAX may trace the stack; None: as often as it likes.
     """
 
     layers: tuple[Layer, ...]
@@ -49,6 +51,7 @@ class Recipe:
     output: Output = UNKNOWN_OUTPUT
     plugins: tuple[str, ...] = ()
     folder: Path | None = None
+    max_traces: MaxTraces | None = None
 
     def key(self) -> object:
         """Equal for recipes that compose the same callable.
@@ -58,7 +61,15 @@ class Recipe:
         """
         mesh = tuple(self.mesh.items()) if isinstance(self.mesh, Mapping) else self.mesh
         layers = tuple(layer.transform.key() for layer in self.layers)
-        return (layers, self.static, canonical_key(mesh), self.output, self.plugins, self.folder)
+        return (
+            layers,
+            self.static,
+            canonical_key(mesh),
+            self.output,
+            self.plugins,
+            self.folder,
+            self.max_traces,
+        )
 
 
 def compose(
@@ -68,6 +79,7 @@ def compose(
     mesh: Mapping[str, int] | jax.sharding.Mesh | None = None,
     returns: object = None,
     plugins: tuple[str, ...] = (),
+    max_traces: int | MaxTraces | None = None,
 ) -> Callable[..., Any]:
     """Wrap a function with transforms, innermost first.
 
@@ -78,6 +90,7 @@ def compose(
         mesh: Sizes by axis name, or a `jax.sharding.Mesh`.
         returns: Names of the function's outputs, nested as they are.
         plugins: Names of plugins to load, such as watchers.
+        max_traces: Warn when JAX traces the stack more often, naming what changed.
 
     Returns:
         The composed callable; JAX's own object where the outermost layer is `Jit`. Equal
@@ -93,6 +106,7 @@ def compose(
         mesh,
         Output() if returns is None else output_from_names(returns),
         tuple(plugins),
+        max_traces=MaxTraces(max_traces) if isinstance(max_traces, int) else max_traces,
     )
     return composed(function, recipe)
 
@@ -156,6 +170,13 @@ class Builder:
         self.signatures = self._signatures()
         self.fixed = self._fixed()
         outer = self.signatures[-1]
+        if recipe.max_traces is not None and self.compiling is None:
+            raise fail(
+                ComposeError,
+                "CMP410",
+                "max_traces counts what is traced beneath a jit, but no layer compiles",
+                cure="- jit     # as the last layer",
+            )
         self.chain = Chain(self.base.title, recipe.layers)
         self.static = frozenset(n for n in recipe.static if n in outer.names)
         for number in range(len(recipe.layers)):
@@ -194,10 +215,13 @@ class Builder:
             static=static,
             exposed=exposed,
             compiled_outside=any(other.transform.compiles() for other in outside),
+            axes_outside=tuple(n for other in outside for n in other.transform.binds_axes()),
             mesh=self.recipe.mesh or None,
             name=self.name,
             qualname=self.qualname,
             folder=self.recipe.folder,
+            number=number,
+            composition=self.chain,
         )
 
     def outermost(self) -> Callable[..., Any]:
@@ -212,35 +236,52 @@ class Builder:
         if count and self.recipe.layers[-1].transform.marks_static:
             inside = self._per_static_value(count - 1)
             ctx = self.context(count - 1, frozenset(self.fixed), self.static)
-            return self._wrap(self._dress(inside, self.signatures[count - 1]), count - 1, ctx)
+            inside = self._limited(inside, count - 1, self.signatures[count - 1])
+            return self._wrap(inside, self.signatures[count - 1], ctx)
         return self._dress(self._per_static_value(count), outer)
 
     def stack_with(self, static: Mapping[str, object], count: int) -> Callable[..., Any]:
         """The innermost `count` layers around the function with static values closed over."""
         names = frozenset(static)
         made = self._base(static)
+        if count and self.registry.observes:
+            made = self._observed(made, None, self.context(0, names))
         for number in range(count):
             ctx = self.context(number, names)
             below = ctx.signature.without(*names)
-            made = self._wrap(self._dress(self._bound(made, below, number), below), number, ctx)
+            frame = self._bound(made, below, number)
+            made = self._wrap(self._limited(frame, number, below), below, ctx)
         return made
 
-    def _wrap(self, fn: Fn, number: int, ctx: Context) -> Callable[..., Any]:
+    def _limited(self, fn: Fn, number: int, sig: Signature) -> Callable[..., Any]:
+        """Traces counted, beneath the outermost layer that compiles."""
+        allowed = self.recipe.max_traces
+        if allowed is None or number != self.compiling:
+            return fn
         layer = self.recipe.layers[number]
-        made = self.registry.wrap(fn, layer, ctx)
-        if not self.registry.observes or (
-            number == len(self.recipe.layers) - 1 and layer.transform.compiles()
-        ):
-            return made
-        return self._observed(made, layer, ctx)
+        return counted(fn, allowed, sig, self.base.title, layer.place)
 
-    def _observed(self, fn: Fn, layer: Layer, ctx: Context) -> Callable[..., Any]:
+    @functools.cached_property
+    def compiling(self) -> int | None:
+        """The number of the outermost layer that compiles."""
+        numbered = enumerate(self.recipe.layers)
+        return max((n for n, layer in numbered if layer.transform.compiles()), default=None)
+
+    def _wrap(self, fn: Fn, sig: Signature, ctx: Context) -> Callable[..., Any]:
+        """One layer around `fn`, which takes the arguments of `sig`."""
+        layer = self.recipe.layers[ctx.number]
+        if not self.registry.observes:
+            return self.registry.wrap(self._dress(fn, sig), layer, ctx)
+        # JAX's own object is handed out as it is, so what it traces is observed instead.
+        if ctx.number == len(self.recipe.layers) - 1 and layer.transform.compiles():
+            fn = self._observed(fn, layer, ctx)
+            return self.registry.wrap(self._dress(fn, sig), layer, ctx)
+        return self._observed(self.registry.wrap(self._dress(fn, sig), layer, ctx), layer, ctx)
+
+    def _observed(self, fn: Fn, layer: Layer | None, ctx: Context) -> Callable[..., Any]:
         def observed(*args: Any, **kwargs: Any) -> Any:
-            start = time.perf_counter()
-            try:
+            with self.registry.observed(layer, ctx):
                 return fn(*args, **kwargs)
-            finally:
-                self.registry.traced(layer, ctx, time.perf_counter() - start)
 
         return with_name(observed, self.name, self.qualname)
 

@@ -28,11 +28,13 @@ class Context:
         exposed: Static arguments that the built callable is called with; only ever
             filled for the outermost layer, and only if it `compiles`.
         compiled_outside: Whether a layer further out compiles (jit).
+        axes_outside: Names of the axes that layers further out bind, the nearest first.
         mesh: The pipeline's device mesh: sizes by axis name, or a `jax.sharding.Mesh`.
         name: `__name__` of the user's function, as JAX would print it.
         qualname: Its `__qualname__`.
         number: The layer's position in the stack: 0 is the innermost.
-        composition: A token that all layers of one composed callable share, and no others.
+        composition: A token that all layers of one composed callable share, and no others;
+            hashable, and weak references to it can be made.
         folder: Where `module:name` references are looked up first.
     """
 
@@ -42,6 +44,7 @@ class Context:
     static: frozenset[str] = frozenset()
     exposed: frozenset[str] = frozenset()
     compiled_outside: bool = False
+    axes_outside: tuple[str, ...] = ()
     mesh: Mapping[str, int] | jax.sharding.Mesh | None = None
     name: str = "f"
     qualname: str = field(default="")

@@ -42,17 +42,26 @@ def composer_wrap(fn: Callable[..., Any], layer: Layer, ctx: Context) -> Callabl
 
 
 @hookspec
-def composer_traced(layer: Layer | None, ctx: Context, started: float, seconds: float) -> None:
-    """A layer or the user's function was traced, or run where no jit stands outside.
+def composer_tracing(layer: Layer | None, ctx: Context) -> None:
+    """A layer or the user's function begins to be traced, or to run where no jit stands outside.
 
-    Called each time JAX went through what the layer built, inner ones before outer ones;
-    never while a compiled function runs. An outermost layer that compiles is handed out
-    as JAX's own object, which nothing may stand around: its call is that of the function
-    it traces, so its own work in JAX is not in it.
+    Called each time JAX goes through what the layer built, outer layers before inner
+    ones; never while a compiled function runs. An outermost layer that compiles is handed
+    out as JAX's own object, which nothing may stand around: what is told of it is the
+    call of the function that it traces, without its own work in JAX.
 
     Args:
         layer: The layer; None for the user's function.
         ctx: What the layer was told; for the function, what its innermost layer was told.
-        started: When it began, in seconds of `time.perf_counter`.
+    """
+
+
+@hookspec
+def composer_traced(layer: Layer | None, ctx: Context, seconds: float) -> None:
+    """What `composer_tracing` told of has ended, by an exception or not; in the same thread.
+
+    Args:
+        layer: The layer; None for the user's function.
+        ctx: What `composer_tracing` was given.
         seconds: Wall time, with everything inside it.
     """

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
-from composer._pipeline import LANGUAGE, Layer, Pipeline, Run, Write
+from composer._pipeline import LANGUAGE, Layer, Pipeline, Run, SubPipeline, Write
+from composer._retrace import MaxTraces
 from composer._signature import output_from_names
-from composer._sources import Source, needs_code, parse_source
+from composer._sources import Call, Source, needs_code, parse_source
 from composer._yaml import Document
 from composer.errors import ComposerError, Diagnostic, PipelineError, Place, nearest
 from composer.plugin import Transform
@@ -23,9 +24,11 @@ Lookup = Callable[[str, Place | None], type[Transform]]
 
 KEYS: Final = (
     "composer", "name", "function", "static", "returns", "mesh", "plugins", "args",
-    "stack", "run", "write",
+    "stack", "max_traces", "run", "write",
 )  # fmt: skip
 """The keys of a pipeline, in the order in which they are written."""
+
+SUB_KEYS: Final = ("function", "static", "returns", "stack")
 
 
 def pipeline_from(document: Document, lookup: Lookup, *, sealed: bool = False) -> Pipeline:
@@ -67,6 +70,7 @@ class _Loader:
             plugins=self._names(data, "plugins"),
             run=self._struct(Run, data, "run") or Run(),
             write=self._struct(Write, data, "write"),
+            max_traces=self._max_traces(data),
             document=self.document,
         )
         self._check_sealed(made, data)
@@ -88,7 +92,9 @@ class _Loader:
             message = f"composer: {data['composer']!r} is no version of the language that this composer reads"
             self._say("CMP038", message, self._at("composer"), f"composer: {LANGUAGE}")
 
-    def _function(self, data: Mapping[str, Any]) -> str:
+    def _function(self, data: Mapping[str, Any]) -> str | Call:
+        if isinstance(data.get("function"), dict):
+            return self._factory(data["function"])
         text = self._text(data, "function")
         if text is None:
             if "function" not in data:
@@ -108,6 +114,39 @@ class _Loader:
                 f"function: {module or 'module'}:{name or 'function'}",
             )
         return text
+
+    def _factory(self, given: Mapping[str, Any]) -> str | Call:
+        """A function made by a call: `{call: module:factory, ...}`."""
+        try:
+            source = parse_source(given, path=("function",), place_of=self._place_of)
+        except ComposerError as error:
+            self.problems.extend(error.diagnostics)
+            return ""
+        if isinstance(source, Call) and not self.sealed:
+            return source
+        message = "function: is module:function, or {call: module:factory} that makes it"
+        if self.sealed:
+            self._say("CMP040", "sealed text may not call a factory", self._at("function"))
+        else:
+            self._say("CMP033", message, self._at("function"))
+        return ""
+
+    def _max_traces(self, data: Mapping[str, Any]) -> MaxTraces | None:
+        value = data.get("max_traces")
+        if value is None:
+            return None
+        given = value if isinstance(value, dict) else {"limit": value}
+        self._known_keys(given, ("limit", "action"), ("max_traces",), "max_traces:")
+        limit, action = given.get("limit"), given.get("action", "warn")
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+            message = f"max_traces: is a whole number from 1, not {_kind(limit)}"
+            self._say("CMP033", message, self._at("max_traces"), "max_traces: 1")
+            return None
+        if action not in ("warn", "error"):
+            message = f"max_traces: action is warn or error, not {_kind(action)}"
+            self._say("CMP033", message, self._at("max_traces", "action"), "action: error")
+            return None
+        return MaxTraces(limit, action)
 
     def _text(self, data: Mapping[str, Any], key: str) -> str | None:
         value = data.get(key)
@@ -169,13 +208,28 @@ class _Loader:
         if not isinstance(value, dict):
             self._wrong("args", value, "a mapping with a source for each argument")
             return {}
-        found = {}
+        found: dict[str, Source] = {}
         for name, given in value.items():
+            if isinstance(given, dict) and next(iter(given), None) == "function":
+                found[name] = self._sub_pipeline(given, ("args", name))
+                continue
             try:
                 found[name] = parse_source(given, path=("args", name), place_of=self._place_of)
             except ComposerError as error:
                 self.problems.extend(error.diagnostics)
         return found
+
+    def _sub_pipeline(self, given: Mapping[str, Any], path: Path) -> SubPipeline:
+        self._known_keys(given, SUB_KEYS, path, "a sub-pipeline")
+        inner = _Loader(_below(self.document, path), self.lookup, self.sealed)
+        made = SubPipeline(
+            function=inner._function(given),
+            static=inner._names(given, "static"),
+            returns=inner._returns(given),
+            stack=inner._stack(given),
+        )
+        self.problems += inner.problems
+        return made
 
     # Layers
 
@@ -378,6 +432,16 @@ class _Loader:
 
 
 _EXAMPLE: Final = "composer: 1\nfunction: module:function\nstack: [grad, jit]"
+
+
+def _below(document: Document, path: Path) -> Document:
+    """The part of a document below a path, as a document of its own."""
+    size = len(path)
+
+    def inside(places: Mapping[Path, Place]) -> dict[Path, Place]:
+        return {at[size:]: place for at, place in places.items() if at[:size] == path}
+
+    return replace(document, places=inside(document.places), keys=inside(document.keys))
 
 
 def _first_field(cls: type[Transform]) -> str:

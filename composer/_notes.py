@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from composer._describe import describe
 from composer._pipeline import Layer
 from composer._signature import Signature
 from composer.errors import ComposerError, printable
@@ -100,37 +101,6 @@ def describe_call(sig: Signature, args: tuple[Any, ...], kwargs: Mapping[str, An
     return ", ".join(f"{name} {describe(value)}" for name, value in given)
 
 
-def describe(value: Any, depth: int = 0) -> str:
-    """One value in a few words: dtype and shape, or a tree of these, or a short repr."""
-    if hasattr(value, "dtype") and hasattr(value, "shape"):
-        dims = ", ".join(map(str, value.shape))
-        return f"{short_dtype(str(value.dtype))}[{dims}]"
-    if isinstance(value, Mapping) and depth < 2:
-        inner = ", ".join(f"{key}: {describe(item, depth + 1)}" for key, item in [*value.items()][:4])
-        return "{" + inner + (", ..." if len(value) > 4 else "") + "}"
-    if isinstance(value, list | tuple) and depth < 2:
-        inner = ", ".join(describe(item, depth + 1) for item in value[:4])
-        return "(" + inner + (", ..." if len(value) > 4 else "") + ")"
-    if callable(value):
-        return str(getattr(value, "__name__", type(value).__name__))
-    text = repr(value)
-    return text if len(text) <= 30 else f"{type(value).__name__}"
-
-
-def short_dtype(name: str) -> str:
-    """`float32` as `f32`, and so on.
-
-    >>> short_dtype("float32"), short_dtype("bool"), short_dtype("key<fry>")
-    ('f32', 'bool', 'key')
-    """
-    if name.startswith("key<"):
-        return "key"
-    for long, short in (("bfloat", "bf"), ("float", "f"), ("uint", "u"), ("int", "i"), ("complex", "c")):
-        if name.startswith(long):
-            return short + name.removeprefix(long)
-    return name
-
-
 def _text(chain: Chain, arrived: Mapping[int, Shapes], first: int, cure: str) -> str:
     """The chain, outermost first, with a mark where the exception came from."""
     rows = []
@@ -138,7 +108,15 @@ def _text(chain: Chain, arrived: Mapping[int, Shapes], first: int, cure: str) ->
         layer = chain.layers[number - 1] if number else None
         word = layer.word if layer else chain.title
         place = str(layer.place) if layer and layer.place else ""
-        rows.append((">" if number == first else " ", word, place, _parameters(layer), arrived.get(number, "")))
+        rows.append(
+            (
+                ">" if number == first else " ",
+                word,
+                place,
+                _parameters(layer),
+                arrived.get(number, ""),
+            )
+        )
     wide = max(len(row[1]) for row in rows)
     long = max(len(row[2]) for row in rows)
     lines = [f"in the stack around {chain.title}, outermost first:"]
@@ -182,12 +160,14 @@ def likely_cure(error: Exception, chain: Chain, number: int) -> str:
 def _cures() -> Mapping[type[Exception], str]:
     import jax
 
+    errors = jax.errors
     static = "list the argument in `static:` if it is a plain Python value"
     return {
-        jax.errors.TracerBoolConversionError: f"jnp.where or jax.lax.cond instead of `if`; or {static}",
-        jax.errors.TracerIntegerConversionError: f"{static}: it is used as an index or a size",
-        jax.errors.TracerArrayConversionError: "jax.numpy instead of numpy, which cannot take traced values",
-        jax.errors.NonConcreteBooleanIndexError: "jnp.where(mask, x, 0) instead of x[mask], whose shape depends on values",
-        jax.errors.ConcretizationTypeError: f"{static}: its value is needed while tracing",
-        jax.errors.UnexpectedTracerError: "return the value instead of storing it outside the function",
-    }  # fmt: skip
+        errors.TracerBoolConversionError: f"jnp.where or jax.lax.cond instead of `if`; or {static}",
+        errors.TracerIntegerConversionError: f"{static}: it is used as an index or a size",
+        errors.TracerArrayConversionError: "jax.numpy instead of numpy, which takes no tracers",
+        errors.NonConcreteBooleanIndexError: "jnp.where(mask, x, 0) instead of x[mask]: a shape may"
+        " not depend on values",
+        errors.ConcretizationTypeError: f"{static}: its value is needed while tracing",
+        errors.UnexpectedTracerError: "return the value instead of storing it outside the function",
+    }

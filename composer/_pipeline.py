@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, ClassVar, Final, Protocol
 
 import msgspec
 
 from composer._freeze import thawed
+from composer._retrace import MaxTraces
 from composer._signature import Output, output_from_names
-from composer._sources import Source
+from composer._sources import Call, Ref, Source
 from composer._yaml import Document, dump
 from composer.errors import ComposeError, Place, fail
 from composer.plugin import Transform
@@ -66,6 +67,39 @@ class Layer:
         return {self.word: values} if values else self.word
 
 
+class SubPipeline(Source, frozen=True, eq=False, kw_only=True):
+    """A function argument with a stack of its own: `{function: heat:u, stack: [hessian]}`.
+
+    Attributes:
+        function: As of a pipeline.
+        static: Arguments of that function that hold no arrays.
+        returns: Names of its outputs.
+        stack: Its layers, innermost first.
+    """
+
+    word: ClassVar[str] = "function"
+
+    function: str | Call
+    static: tuple[str, ...] = ()
+    returns: object = None
+    stack: tuple[Layer, ...] = ()
+
+    def to_data(self) -> object:
+        """As it is written."""
+        whole: dict[str, object] = {
+            "function": function_data(self.function),
+            "static": list(self.static) or None,
+            "returns": thawed(self.returns),
+            "stack": [layer.to_data() for layer in self.stack],
+        }
+        return {key: value for key, value in whole.items() if value is not None}
+
+
+def function_data(function: str | Call) -> object:
+    """A pipeline's function as YAML writes it."""
+    return function if isinstance(function, str) else function.to_data()
+
+
 class Engine(Protocol):
     """Who builds and runs pipelines; lower floors describe them only."""
 
@@ -81,13 +115,18 @@ class Engine(Protocol):
         """Values of the keyword-only arguments."""
         ...
 
+    def check(self, pipeline: Pipeline, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Check a call without running it."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """A function, its arguments, a stack, and how to run it. Equal by content.
 
     Attributes:
-        function: `module:function` or `file.py:function`.
+        function: `module:function` or `file.py:function`; or a call of a factory that
+            makes it, for models and methods.
         stack: The layers, innermost first.
         name: What runs are filed under.
         static: Arguments that hold no arrays, for every layer.
@@ -97,12 +136,13 @@ class Pipeline:
         plugins: Plugins to load besides those that the words of the stack need.
         run: How to run.
         write: Where outputs go; None: nowhere.
+        max_traces: How often JAX may trace the stack; None: as often as it likes.
         document: The text that it was read from; None if made in Python.
         folder: The folder that paths and modules are looked up in.
         functions: For sealed text: the only functions that exist, by name.
     """
 
-    function: str
+    function: str | Call
     stack: tuple[Layer, ...]
     name: str | None = None
     static: tuple[str, ...] = ()
@@ -112,6 +152,7 @@ class Pipeline:
     plugins: tuple[str, ...] = ()
     run: Run = field(default_factory=Run)
     write: Write | None = None
+    max_traces: MaxTraces | None = None
     document: Document | None = field(default=None, compare=False, repr=False)
     folder: Path | None = field(default=None, compare=False, repr=False)
     functions: Mapping[str, Callable[..., Any]] | None = field(
@@ -124,13 +165,14 @@ class Pipeline:
         whole: dict[str, object] = {
             "composer": LANGUAGE,
             "name": self.name,
-            "function": self.function,
+            "function": function_data(self.function),
             "static": list(self.static) or None,
             "returns": thawed(self.returns),
             "mesh": dict(self.mesh) or None,
             "plugins": list(self.plugins) or None,
             "args": {name: source.to_data() for name, source in self.sources.items()} or None,
             "stack": [layer.to_data() for layer in self.stack],
+            "max_traces": self.max_traces.to_data() if self.max_traces else None,
             "run": _struct_data(self.run) or None,
             "write": _struct_data(self.write) if self.write else None,
         }
@@ -156,7 +198,14 @@ class Pipeline:
             return self.name
         if self.document is not None and self.document.file is not None:
             return os.path.splitext(os.path.basename(self.document.file))[0]
-        return self.function.rpartition(":")[2]
+        reference = self.function if isinstance(self.function, str) else self.function.call
+        return reference.rpartition(":")[2]
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        """Arguments that hold no arrays: `static:`, and those that are functions or objects."""
+        objects = (n for n, s in self.sources.items() if isinstance(s, SubPipeline | Ref))
+        return tuple(dict.fromkeys((*self.static, *objects)))
 
     def build(self) -> Callable[..., Any]:
         """The composed callable; JAX's own object where the outermost layer is jit.
@@ -178,6 +227,31 @@ class Pipeline:
     def kwargs(self) -> dict[str, Any]:
         """Values of the keyword-only arguments; as `args`."""
         return self._engine().kwargs(self)
+
+    def check(self, *args: Any, **kwargs: Any) -> Any:
+        """Check a call without running it; without arguments, with those that `args:` says.
+
+        Returns:
+            Shapes and dtypes of the outputs, as `jax.eval_shape`.
+
+        Raises:
+            ComposeError: with all that JAX would refuse before tracing.
+            Exception: whatever tracing raises, with a note of the layers.
+        """
+        if not args and not kwargs:
+            args, kwargs = self.args(), self.kwargs()
+        return self._engine().check(self, args, kwargs)
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Check a call, then make it; without arguments, with those that `args:` says.
+
+        Raises:
+            ComposeError: as `check`.
+        """
+        if not args and not kwargs:
+            args, kwargs = self.args(), self.kwargs()
+        self._engine().check(self, args, kwargs)
+        return self.build()(*args, **kwargs)
 
     def _engine(self) -> Engine:
         if self.engine is None:

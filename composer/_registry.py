@@ -7,30 +7,47 @@ not built-in is looked up in the metadata of installed distributions (entry-poin
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import importlib
+import time
 from collections.abc import Callable, Generator, Mapping
-from importlib import metadata
 from typing import Any, Final
 
 import pluggy
 
 from composer import _hooks, transforms
+from composer._entry_points import (
+    TRANSFORMS,
+    broken,
+    check_hooks,
+    claimed,
+    distribution_of,
+    entry_points,
+    imported,
+    load_plugin,
+    matching,
+    target_of,
+    transform_class,
+    wrong_hook,
+)
 from composer._pipeline import Layer
-from composer.errors import ComposerError, PipelineError, Place, PluginError, fail, nearest
+from composer.errors import PipelineError, Place, PluginError, fail, nearest
 from composer.plugin import Context, Transform, hookimpl
 
 Fn = Callable[..., Any]
 
-TRANSFORMS: Final = "composer.transforms"
-PLUGINS: Final = "composer.plugins"
-
 
 class Owner:
-    """Answers `composer_wrap` for the transform classes of one plugin, and no others."""
+    """Answers `composer_wrap` for the transform classes of one plugin, and no others.
 
-    def __init__(self) -> None:
+    Args:
+        answers: Where it notes what it built, by the identity of the context that it was
+            called with: each call has its own.
+    """
+
+    def __init__(self, answers: dict[int, object]) -> None:
         self.classes: set[type[Transform]] = set()
+        self._answers = answers
 
     @hookimpl
     def composer_wrap(
@@ -39,7 +56,9 @@ class Owner:
         """The layer's own `build`, for the plugin's own layers."""
         if type(layer.transform) not in self.classes:
             return None
-        return layer.transform.build(fn, ctx)
+        made = layer.transform.build(fn, ctx)
+        self._answers[id(ctx)] = made
+        return made
 
 
 class Registry:
@@ -51,7 +70,7 @@ class Registry:
 
     Raises:
         PluginError: CMP602 a plugin that is not installed or fails to import, CMP603 a
-            hook that does not exist.
+            hook that does not exist, CMP607 a hook that is implemented wrongly.
     """
 
     def __init__(self, plugins: tuple[str, ...] = (), *, built_in_only: bool = False) -> None:
@@ -61,31 +80,41 @@ class Registry:
         self._offered: dict[str, str | type[Transform]] = {}
         self._offered_by: dict[str, str] = {}
         self._owners: dict[str, Owner] = {}
+        self._owned: set[type[Transform]] = set()
+        self._answers: dict[int, object] = {}
         self.add(transforms, "built-in")
         for name in plugins:
-            self.add(_load_plugin(name), name)
+            self.add(load_plugin(name), name)
 
     def add(self, plugin: object, name: str) -> None:
         """Register a plugin object: its transforms, and its other hooks.
 
         Raises:
-            PluginError: CMP601 a word that another plugin offers too, CMP603.
+            PluginError: CMP601 a word that another plugin offers too, CMP603, CMP607.
         """
-        self._manager.register(plugin, name)
-        self._check_hooks(plugin, name)
-        for offer in self._manager.subset_hook_caller(
-            "composer_transforms", [p for p in self._manager.get_plugins() if p is not plugin]
-        )():
-            for word, target in offer.items():
-                self._offer(word, target, name)
+        check_hooks(plugin, name)
+        try:
+            self._manager.register(plugin, name)
+        except pluggy.PluginValidationError as error:
+            raise wrong_hook(name, str(error).splitlines()[-1]) from error
+        for word, target in self._offers_of(plugin, name):
+            self._offer(word, target, name)
+
+    def _offers_of(self, plugin: object, name: str) -> list[tuple[str, str | type[Transform]]]:
+        others = [other for other in self._manager.get_plugins() if other is not plugin]
+        offers = self._manager.subset_hook_caller("composer_transforms", others)
+        try:
+            return [pair for offer in offers() for pair in offer.items()]
+        # Whatever a stranger's hook raises or returns.
+        except Exception as error:
+            raise broken(f"composer_transforms of {name}", name, error) from error
 
     def words(self) -> Mapping[str, str]:
-        """Every word with the plugin or distribution that offers it; imports no plugin."""
-        found = {entry.name: _distribution(entry) for entry in self._installed()}
-        return dict(sorted((found | self._offered_by).items()))
-
-    def _installed(self) -> list[metadata.EntryPoint]:
-        return [] if self._built_in_only else _entry_points(TRANSFORMS)
+        """Every word with the plugins or distributions that offer it; imports no plugin."""
+        found: dict[str, set[str]] = {word: {name} for word, name in self._offered_by.items()}
+        for entry in [] if self._built_in_only else entry_points(TRANSFORMS):
+            found.setdefault(entry.name, set()).add(distribution_of(entry))
+        return {word: ", ".join(sorted(names)) for word, names in sorted(found.items())}
 
     def load(self, word: str, place: Place | None = None) -> type[Transform]:
         """The transform class of a word, or of `distribution:word`.
@@ -98,48 +127,58 @@ class Registry:
         if word in self._offered:
             target = self._offered[word]
             if isinstance(target, str):
-                target = self._own(_import(target), self._offered_by[word])
+                name = self._offered_by[word]
+                target = self._own(transform_class(imported(name, target, place), word, name), name)
             return target
-        distribution, _, bare = word.rpartition(":")
-        entries = [
-            entry
-            for entry in self._installed()
-            if entry.name == bare and distribution in ("", _distribution(entry))
-        ]
+        entries = [] if self._built_in_only else matching(TRANSFORMS, word)
         if not entries:
             raise self._unknown(word, place)
         if len(entries) > 1:
-            raise _claimed(word, entries, place)
-        return self._own(_load_transform(entries[0], place), _distribution(entries[0]))
+            raise claimed(word, entries, place)
+        owner = distribution_of(entries[0])
+        found = imported(owner, target_of(entries[0]), place)
+        return self._own(transform_class(found, word, owner, place), owner)
 
     def wrap(self, fn: Callable[..., Any], layer: Layer, ctx: Context) -> Callable[..., Any]:
         """One layer around `fn`, through the hook `composer_wrap`.
 
         Raises:
-            PluginError: CMP605, a watcher returned another function than it was given.
+            PluginError: CMP604 a plugin answered in the place of the layer's own `build`,
+                CMP605 a watcher returned another function than it was given, CMP606
+                `build` returned no callable.
         """
         # A class that was never offered, defined in a script, answers for itself.
-        if not any(type(layer.transform) in owner.classes for owner in self._owners.values()):
+        if type(layer.transform) not in self._owned:
             self._own(type(layer.transform), f"class {type(layer.transform).__qualname__}")
-        built: list[Callable[..., Any]] = []
-        recorder = _Recorder(built)
-        self._manager.register(recorder)
         try:
             result = self._manager.hook.composer_wrap(fn=fn, layer=layer, ctx=ctx)
         finally:
-            self._manager.unregister(recorder)
-        if not built or result is not built[0]:
+            built = self._answers.pop(id(ctx), _NOT_ASKED)
+        if built is _NOT_ASKED:
+            raise self._answered(layer)
+        if not callable(built):
+            raise _built_nothing(layer, built)
+        if result is not built:
             raise self._changed(layer)
-        return result
+        answer: Fn = built
+        return answer
 
     @property
     def observes(self) -> bool:
         """Whether a plugin wants to hear of traces."""
-        return bool(self._manager.hook.composer_traced.get_hookimpls())
+        hook = self._manager.hook
+        return bool(hook.composer_tracing.get_hookimpls() or hook.composer_traced.get_hookimpls())
 
-    def traced(self, layer: Layer, ctx: Context, seconds: float) -> None:
-        """Tell the watchers that a layer was traced."""
-        self._manager.hook.composer_traced(layer=layer, ctx=ctx, seconds=seconds)
+    @contextlib.contextmanager
+    def observed(self, layer: Layer | None, ctx: Context) -> Generator[None]:
+        """Tell the watchers when a trace begins and ends: of a layer, or of the function (None)."""
+        self._manager.hook.composer_tracing(layer=layer, ctx=ctx)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = time.perf_counter() - start
+            self._manager.hook.composer_traced(layer=layer, ctx=ctx, seconds=seconds)
 
     def _offer(self, word: str, target: str | type[Transform], name: str) -> None:
         if word in self._offered:
@@ -154,23 +193,11 @@ class Registry:
 
     def _own(self, cls: type[Transform], name: str) -> type[Transform]:
         if name not in self._owners:
-            self._owners[name] = Owner()
+            self._owners[name] = Owner(self._answers)
             self._manager.register(self._owners[name], f"transforms of {name}")
         self._owners[name].classes.add(cls)
+        self._owned.add(cls)
         return cls
-
-    def _check_hooks(self, plugin: object, name: str) -> None:
-        known = [hook for hook in dir(_hooks) if hook.startswith("composer_")]
-        for attribute in dir(plugin):
-            if attribute.startswith("composer_") and attribute not in known:
-                close = nearest(attribute, known)
-                raise fail(
-                    PluginError,
-                    "CMP603",
-                    f"plugin {name!r} implements {attribute!r}, but there is no such hook",
-                    notes=[f"hooks: {', '.join(known)}"],
-                    cure=close,
-                )
 
     def _unknown(self, word: str, place: Place | None) -> Exception:
         known = list(self.words())
@@ -184,102 +211,47 @@ class Registry:
             cure=f"- {close}" if close else None,
         )
 
+    def _answered(self, layer: Layer) -> Exception:
+        return fail(
+            PluginError,
+            "CMP604",
+            f"{self._implementing(wrapper=False)} answered composer_wrap for {layer.word},"
+            " which only the transform itself may build",
+            place=layer.place,
+            cure="@hookimpl(wrapper=True) to watch, or a Transform with its own build",
+        )
+
     def _changed(self, layer: Layer) -> Exception:
         return fail(
             PluginError,
             "CMP605",
-            f"a plugin changed or replaced the function while {layer.word} was wrapped",
+            f"{self._implementing(wrapper=True)} changed or replaced the function while"
+            f" {layer.word} was wrapped",
             place=layer.place,
-            notes=[f"loaded: {', '.join(name for name, _ in self._manager.list_name_plugin())}"],
             cure="return from composer_wrap what the wrapper was given",
         )
 
-
-class _Recorder:
-    """Keeps what the owner built, before any watcher could change it."""
-
-    def __init__(self, built: list[Callable[..., Any]]) -> None:
-        self._built = built
-
-    @hookimpl(wrapper=True, trylast=True)
-    def composer_wrap(self) -> Generator[None, Fn | None, Fn | None]:
-        """Innermost of the wrappers: sees the owner's answer first."""
-        result = yield
-        if result is not None:
-            self._built.append(result)
-        return result
+    def _implementing(self, *, wrapper: bool) -> str:
+        """The plugins that implement composer_wrap, as watchers or with answers of their own."""
+        names = [
+            repr(item.plugin_name)
+            for item in self._manager.hook.composer_wrap.get_hookimpls()
+            if (item.wrapper or item.hookwrapper) == wrapper and not isinstance(item.plugin, Owner)
+        ]
+        return f"plugin {names[0]}" if len(names) == 1 else f"one of {', '.join(sorted(names))}"
 
 
-def _entry_points(group: str) -> list[metadata.EntryPoint]:
-    return list(metadata.entry_points(group=group))
+_NOT_ASKED: Final = object()
 
 
-def _distribution(entry: metadata.EntryPoint) -> str:
-    return entry.dist.name if entry.dist is not None else "unknown"
-
-
-def _import(target: str) -> type[Transform]:
-    module, _, name = target.partition(":")
-    cls: type[Transform] = getattr(importlib.import_module(module), name)
-    return cls
-
-
-def _load_transform(entry: metadata.EntryPoint, place: Place | None) -> type[Transform]:
-    cls = _guarded_load(entry, place)
-    if isinstance(cls, type) and issubclass(cls, Transform):
-        return cls
-    raise fail(
-        PluginError,
-        "CMP606",
-        f"{entry.name!r} of {_distribution(entry)} is {cls!r}, which is no transform class",
-        place=place,
-        cure="a class that inherits composer.plugin.Transform",
-    )
-
-
-def _load_plugin(name: str) -> object:
-    entries = [entry for entry in _entry_points(PLUGINS) if entry.name == name]
-    if len(entries) > 1:
-        raise _claimed(name, entries, None)
-    if entries:
-        return _guarded_load(entries[0], None)
-    known = [entry.name for entry in _entry_points(PLUGINS)]
-    raise fail(
-        PluginError,
-        "CMP602",
-        f"there is no plugin {name!r}",
-        notes=[f"installed: {', '.join(known) or 'none'}"],
-        cure=nearest(name, known) or f"pip install jax-composer-{name}",
-    )
-
-
-def _guarded_load(entry: metadata.EntryPoint, place: Place | None) -> object:
-    """Import what an entry point names; a plugin's own failure becomes our error with its cause."""
-    try:
-        return entry.load()
-    except ComposerError:
-        raise
-    # Whatever a stranger's module raises while it is imported.
-    except Exception as error:
-        raise fail(
-            PluginError,
-            "CMP602",
-            f"plugin {entry.name!r} of {_distribution(entry)} cannot be imported:"
-            f" {type(error).__name__}: {error}",
-            place=place,
-            notes=[f"entry point: {entry.value}"],
-            cure=f"pip install --upgrade {_distribution(entry)}",
-        ) from error
-
-
-def _claimed(word: str, entries: list[metadata.EntryPoint], place: Place | None) -> Exception:
-    owners = sorted(_distribution(entry) for entry in entries)
+def _built_nothing(layer: Layer, built: object) -> Exception:
+    cls = type(layer.transform).__qualname__
     return fail(
         PluginError,
-        "CMP601",
-        f"{word!r} is claimed by {len(owners)} distributions: {', '.join(owners)}",
-        place=place,
-        cure="\n".join(f"{owner}:{word}" for owner in owners),
+        "CMP606",
+        f"{cls}.build returned {built!r}, which cannot be called",
+        place=layer.place,
+        cure="return from build the function that it made",
     )
 
 

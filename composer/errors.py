@@ -80,6 +80,7 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "CMP099": "another composer is in the way",
         # CMP1xx: order
         "CMP101": "layer has no effect here",
+        "CMP112": "axis is not bound",
         # CMP2xx: names, shapes and axes
         "CMP201": "no such argument",
         "CMP202": "position out of range",
@@ -91,6 +92,16 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "CMP208": "output names do not fit the outputs",
         "CMP209": "axes do not fit the argument",
         "CMP210": "name is introduced twice",
+        "CMP211": "output is not one scalar",
+        "CMP212": "integers have no derivative",
+        "CMP213": "axes do not follow the argument's tree",
+        "CMP214": "mapped axes of different sizes",
+        "CMP215": "output is not (value, aux)",
+        "CMP216": "output differs between rows",
+        "CMP217": "value that JAX cannot take",
+        "CMP218": "integers do not fit 32 bits",
+        "CMP219": "dtype cannot be cast to",
+        "CMP220": "not one key, or not one step",
         # CMP3xx: collectives and devices
         "CMP301": "batch does not divide over the devices",
         "CMP302": "sync does not fit the outputs",
@@ -99,8 +110,12 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "CMP305": "no such mesh axis",
         "CMP306": "devices hold different values",
         "CMP307": "options of pmap that exclude each other",
+        "CMP308": "collective does not fit the axis",
         # CMP4xx: static, donation, retracing
         "CMP401": "static argument is not hashable",
+        "CMP402": "array was donated before",
+        "CMP403": "array is donated twice",
+        "CMP410": "traced more often than allowed",
         # CMP6xx: plugins
         "CMP601": "two plugins claim one word",
         "CMP602": "plugin cannot be loaded",
@@ -109,6 +124,7 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "CMP605": "watcher changed the function",
         "CMP606": "transform class is not valid",
         "CMP607": "hook is implemented wrongly",
+        "CMP608": "layer has no reference",
     }
 )
 """Each code with its title. Families: 0xx file and arguments, 1xx order, 2xx shapes

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from composer._pipeline import Pipeline
+from composer._pipeline import Pipeline, SubPipeline
 from composer._reference import inside_project, resolve
 from composer._run.dtypes import Loss, cast, device_dtype, on_device
 from composer._run.files import read_file
@@ -30,11 +30,13 @@ class Origin:
         folder: The folder of the pipeline's file; None for text without a file.
         document: The text of the pipeline; None if it was made in Python.
         allow_outside: Whether files may lie outside the project.
+        functions: For sealed text: the only functions that exist, by name.
     """
 
     folder: Path | None = None
     document: Document | None = None
     allow_outside: bool = False
+    functions: Mapping[str, Callable[..., object]] | None = None
 
     def place(self, *path: str) -> Place | None:
         """The place of a value below `args:`."""
@@ -77,7 +79,7 @@ def read_arguments(
             value does not have its declared shape; whatever `read_value` raises.
     """
     sources = pipeline.sources
-    origin = Origin(pipeline.folder, pipeline.document, allow_outside)
+    origin = Origin(pipeline.folder, pipeline.document, allow_outside, pipeline.functions)
     static = static_names(pipeline, fn)
     names, keywords = _order(sources, fn, origin)
     check = ShapeCheck()
@@ -100,7 +102,7 @@ def static_names(pipeline: Pipeline, fn: Callable[..., object]) -> frozenset[str
     `static:` of the pipeline, and what layers declare themselves; positions count
     for the outermost layer only, whose arguments are those of `fn`.
     """
-    found = set(pipeline.static)
+    found = set(pipeline.constants)
     positions = _parameters(fn) or {}
     for layer in pipeline.stack:
         for parameter, value in layer.transform.items():
@@ -128,6 +130,10 @@ def read_value(path: tuple[str, ...], source: Source, static: bool, origin: Orig
     try:
         if isinstance(source, Value):
             return source.value if static else literal(source.value, source.shape)
+        if isinstance(source, SubPipeline):
+            from composer._run.functions import build_sub
+
+            return build_sub(source, path, origin)
         if isinstance(source, Call | Ref):
             found = _object(path, source, origin)
             return found if static else arrays(found)
@@ -166,11 +172,22 @@ def _declared_for_text(source: File) -> str | None:
 
 def _object(path: tuple[str, ...], source: Call | Ref, origin: Origin) -> object:
     """What a reference names, or what the call of it returns."""
-    name, place = path[-1], origin.place(*path, source.word)
-    ref = source.ref if isinstance(source, Ref) else source.call
+    place = origin.place(*path, source.word)
+    if isinstance(source, Call):
+        return called(path, source, origin, place)
+    return resolve(
+        source.ref, folder=origin.folder, place=place, allow_outside=origin.allow_outside
+    )
+
+
+def called(path: tuple[str, ...], source: Call, origin: Origin, place: Place | None) -> object:
+    """What the function of a `call` source returns.
+
+    Raises:
+        InputError: CMP061 it cannot be called, CMP069 it is not found, CMP071 it fails.
+    """
+    name, ref = path[-1], source.call
     found = resolve(ref, folder=origin.folder, place=place, allow_outside=origin.allow_outside)
-    if isinstance(source, Ref):
-        return found
     if not callable(found):
         message = f"{name}: {ref} is a {type(found).__name__}, which cannot be called"
         raise fail(InputError, "CMP061", message, place=place, cure=f"{{ref: {ref}}}")

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from composer._sources import LONG_NAMES, Shape
-from composer._sources.shapes import SHORT_NAMES
+from composer._dtypes import LONG_NAMES, SHORT_NAMES
+from composer._sources import Shape
 
 Array = NDArray[np.generic]
 

@@ -16,9 +16,10 @@ import jax.numpy as jnp
 
 from composer._devices import first_devices
 from composer._pipeline import Pipeline
-from composer._reference import folder_first, resolve
-from composer._run.arguments import Arguments, read_arguments
+from composer._reference import folder_first
+from composer._run.arguments import Arguments, Origin, read_arguments
 from composer._run.devices import simulate_devices
+from composer._run.functions import build, function_of
 from composer._run.manifest import (
     describe_arguments,
     describe_machine,
@@ -96,7 +97,7 @@ def run_pipeline(
     started = datetime.now(UTC)
     with _world(pipeline, devices, x64):
         target = _target(pipeline, allow_outside)
-        fn = pipeline.build()
+        fn = build(pipeline, allow_outside=allow_outside)
         arguments = read_arguments(pipeline, fn, allow_outside=allow_outside)
         outputs, seconds = timed_call(fn, arguments)
         names = output_names(pipeline, allow_outside)
@@ -146,11 +147,8 @@ def _target(pipeline: Pipeline, allow_outside: bool) -> Path | None:
 
 def output_names(pipeline: Pipeline, allow_outside: bool = False) -> Output:
     """Names of the outputs of the composed callable, as far as they are known."""
-    if pipeline.functions is not None:
-        function: object = pipeline.functions[pipeline.function]
-    else:
-        function = resolve(pipeline.function, folder=pipeline.folder, allow_outside=allow_outside)
-    assert callable(function)
+    origin = Origin(pipeline.folder, pipeline.document, allow_outside, pipeline.functions)
+    function = function_of(pipeline.function, origin, _place(pipeline, "function"))
     signature = signature_of(function, pipeline.output)
     for layer in pipeline.stack:
         signature = layer.transform.signature(signature)

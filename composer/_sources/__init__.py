@@ -1,5 +1,6 @@
 """Where the values of arguments come from: `args:` of a pipeline, as checked data."""
 
+from composer._dtypes import LONG_NAMES
 from composer._sources.base import WORDS, Source, SourceError
 from composer._sources.numbers import (
     Arange,
@@ -16,7 +17,6 @@ from composer._sources.numbers import (
 from composer._sources.parse import KINDS, needs_code, parse_source
 from composer._sources.plain import Call, File, Ref, ShapeOnly, Value
 from composer._sources.shapes import (
-    LONG_NAMES,
     Shape,
     ShapeError,
     ShapeTree,

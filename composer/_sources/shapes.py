@@ -4,29 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
-from composer.errors import nearest
-
-LONG_NAMES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "bool": "bool",
-        **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
-        **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
-        "bf16": "bfloat16",
-        **{f"f{bits}": f"float{bits}" for bits in (16, 32, 64)},
-        **{f"c{bits}": f"complex{bits}" for bits in (64, 128)},
-        "key": "key",
-    }
-)
-"""NumPy's name of each dtype by the short one; `key` is a typed PRNG key."""
-
-SHORT_NAMES: Final[Mapping[str, str]] = MappingProxyType(
-    {long: short for short, long in LONG_NAMES.items()}
-)
+from composer._dtypes import LONG_NAMES, likely_dtype, short_name
 
 _LOOKS_LIKE = re.compile(r"\s*\w+\s*\[")
 _FORM = re.compile(r"\s*(\w+)\s*\[([^\[\]]*)\]\s*")
@@ -113,15 +95,10 @@ def parse_dtype(word: str) -> str:
     Raises:
         ShapeError: no dtype has that name.
     """
-    if word in LONG_NAMES:
-        return word
-    if word in SHORT_NAMES:
-        return SHORT_NAMES[word]
-    close = {"float": "f32", "double": "f64", "int": "i32", "uint": "u32", "complex": "c64"}
-    raise ShapeError(
-        f"{word!r} is not a dtype: {', '.join(LONG_NAMES)}",
-        close.get(word) or nearest(word, [*LONG_NAMES, *SHORT_NAMES]),
-    )
+    short = short_name(word)
+    if short is None:
+        raise ShapeError(f"{word!r} is not a dtype: {', '.join(LONG_NAMES)}", likely_dtype(word))
+    return short
 
 
 def _dtype(word: str, inside: str) -> str:

@@ -25,6 +25,12 @@ CATALOGUE: Final[Mapping[str, str]] = MappingProxyType(
         "partial": "composer.transforms.partial:Partial",
         "select": "composer.transforms.select:Select",
         "reduce": "composer.transforms.reduce:Reduce",
+        "cast": "composer.transforms.cast:Cast",
+        "split_key": "composer.transforms.split_key:SplitKey",
+        "collective": "composer.transforms.collective:Collective",
+        "stop_gradient": "composer.transforms.stop_gradient:StopGradient",
+        "then": "composer.transforms.then:Then",
+        "apply": "composer.transforms.apply:Apply",
     }
 )
 

@@ -102,6 +102,15 @@ def _has_axis(entry: Any) -> bool:
     return entry is not None
 
 
+def has_null(axes: object) -> bool:
+    """Whether a tree of axes holds a null anywhere."""
+    if isinstance(axes, tuple):
+        return any(has_null(item) for item in axes)
+    if isinstance(axes, dict):
+        return any(has_null(item) for item in axes.values())
+    return axes is None
+
+
 def packed(fn: Callable[..., Any]) -> Callable[[tuple[Any, ...], dict[str, Any]], Any]:
     """`fn` with its keyword arguments as one ordinary argument, since JAX maps those on axis 0."""
 

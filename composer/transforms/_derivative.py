@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from composer.plugin import Context, Output, Signature, Transform
+from composer.transforms._derivative_checks import check_inputs, checked_output
 
 Argnums = int | str | tuple[int | str, ...]
 
@@ -38,9 +39,21 @@ class Derivative(Transform, frozen=True):
         def differentiated(*args: Any, **kwargs: Any) -> Any:
             if kwargs and len(args) < upto:
                 args, kwargs = inner.fill(args, kwargs, upto)
+            if not getattr(self, "allow_int", False):
+                check_inputs(args, nums, ctx)
             return fn(*args, **kwargs)
 
         return ctx.named(differentiated)
+
+    def checked(self, fn: Callable[..., Any], ctx: Context, *, scalar: bool) -> Callable[..., Any]:
+        """`fn` whose output is checked while JAX traces: (value, aux), or one scalar."""
+
+        def value(*args: Any, **kwargs: Any) -> Any:
+            out = fn(*args, **kwargs)
+            checked_output(out, ctx, has_aux=self.has_aux, scalar=scalar)
+            return out
+
+        return ctx.named(value)
 
     def by_argument(self, sig: Signature, name: str) -> Output:
         """The output that holds derivatives: one, or one for each of a tuple of arguments."""

@@ -43,11 +43,11 @@ def _no_output(item: str, problem: str, names: Sequence[str], ctx: Context | Non
     )
 
 
-def pick(out: Any, path: Path, ctx: Context) -> Any:
-    """The part of an output at a path.
+def pick(out: Any, path: Path, ctx: Context, argument: str | None = None) -> Any:
+    """The part of an output at a path; with `argument`, of the argument of that name.
 
     Raises:
-        ComposeError: CMP207, the output has no such part.
+        ComposeError: CMP207, the output has no such part (CMP201 for an argument).
     """
     for depth, key in enumerate(path):
         try:
@@ -55,10 +55,15 @@ def pick(out: Any, path: Path, ctx: Context) -> Any:
         except (KeyError, IndexError, TypeError, AttributeError):
             shown = ".".join(map(str, path[: depth + 1]))
             have = [str(k) for k, _ in children(out)]
+            missing = (
+                f"there is no output {shown!r}"
+                if argument is None
+                else f"argument {argument!r} has no part {shown!r}"
+            )
             raise fail(
                 ComposeError,
-                "CMP207",
-                f"{ctx.word}: there is no output {shown!r}; what stands there is {describe(out)}",
+                "CMP207" if argument is None else "CMP201",
+                f"{ctx.word}: {missing}; what stands there is {describe(out)}",
                 place=ctx.place,
                 notes=[f"parts: {', '.join(have)}"] if have else [],
                 cure=nearest(str(key), have),
@@ -106,6 +111,24 @@ def leaves_with_paths(out: Any) -> Iterator[tuple[Path, Any]]:
 
     for path, leaf in jax.tree_util.tree_flatten_with_path(out)[0]:
         yield tuple(key_of(entry) for entry in path), leaf
+
+
+def leaf_numbers(out: Any, path: Path, ctx: Context, argument: str | None = None) -> list[int]:
+    """Which leaves of `out`, counted from 0, stand at or below a path.
+
+    Raises:
+        ComposeError: as `pick`.
+    """
+    pick(out, path, ctx, argument)
+    real: list[str] = []
+    here = out
+    for key in path:
+        if isinstance(key, int) and key < 0:
+            key += len(here)
+        real.append(str(key))
+        here = _step(here, key)
+    found = enumerate(leaves_with_paths(out))
+    return [number for number, (at, _) in found if [str(key) for key in at[: len(real)]] == real]
 
 
 def tree_without(out: Any, paths: Sequence[Path], ctx: Context) -> Any:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from composer._signature import Signature
-from composer.plugin import Context
+from composer.plugin import ComposeError, Context, fail
 from composer.transforms._axes import packed
+from composer.transforms._mapped_checks import check_mapped
 from composer.transforms._sync import plan_sync, sort_leaves, synced_leaf, unsort_leaves
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ def build_plain(layer: Pmap, fn: Callable[..., Any], ctx: Context) -> Callable[.
     def prepared(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
         args, kwargs = inner.bind(args, kwargs)
         axes, behind = layer.axes_of_call(ctx, args, kwargs)
+        sizes = check_mapped(ctx, args, kwargs, axes, behind)
+        _check_devices(layer, ctx, sizes)
         key = _key(axes, behind)
         if key not in made:
             target = packed(body) if kwargs else body
@@ -53,6 +56,25 @@ def build_plain(layer: Pmap, fn: Callable[..., Any], ctx: Context) -> Callable[.
 
     mapped.lower = lower  # type: ignore[attr-defined]  # a function may carry attributes
     return _signed(ctx.named(mapped), inner)
+
+
+def _check_devices(layer: Pmap, ctx: Context, sizes: dict[str, int]) -> None:
+    """Refuse more entries on the device axis than there are devices.
+
+    Raises:
+        ComposeError: CMP301.
+    """
+    have = len(layer.find_devices(ctx))
+    for name, size in sizes.items():
+        if size > have:
+            raise fail(
+                ComposeError,
+                "CMP301",
+                f"{ctx.word}: {name} has size {size}, but there {'is' if have == 1 else 'are'}"
+                f" {have} device{'s' if have != 1 else ''}: the mapped axis is the device axis",
+                place=ctx.place,
+                cure="split: true     # splits a batch over the devices",
+            )
 
 
 def _signed(fn: Callable[..., Any], sig: Signature) -> Callable[..., Any]:

@@ -33,7 +33,9 @@ class Grad(Derivative, frozen=True):
         """`jax.grad(fn, ...)`."""
         import jax
 
-        made = jax.grad(fn, allow_int=self.allow_int, **self.options(ctx))
+        made = jax.grad(
+            self.checked(fn, ctx, scalar=True), allow_int=self.allow_int, **self.options(ctx)
+        )
         return self.reaching(made, ctx)
 
     def reference(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:

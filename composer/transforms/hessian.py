@@ -28,7 +28,7 @@ class Hessian(Derivative, frozen=True):
         return sig.returning(Output.tuple_of(made, aux) if self.has_aux else made)
 
     def build(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
-        """`jax.hessian(fn, ...)`."""
+        """`jax.hessian(self.checked(fn, ctx, scalar=False), ...)`."""
         import jax
 
         return self.reaching(jax.hessian(fn, **self.options(ctx)), ctx)

@@ -28,7 +28,7 @@ class Jacfwd(Derivative, frozen=True):
         return sig.returning(Output.tuple_of(made, aux) if self.has_aux else made)
 
     def build(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
-        """`jax.jacfwd(fn, ...)`."""
+        """`jax.jacfwd(self.checked(fn, ctx, scalar=False), ...)`."""
         import jax
 
         return self.reaching(jax.jacfwd(fn, **self.options(ctx)), ctx)

@@ -31,7 +31,7 @@ class Jacrev(Derivative, frozen=True):
         return sig.returning(Output.tuple_of(made, aux) if self.has_aux else made)
 
     def build(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
-        """`jax.jacrev(fn, ...)`."""
+        """`jax.jacrev(self.checked(fn, ctx, scalar=False), ...)`."""
         import jax
 
         return self.reaching(jax.jacrev(fn, allow_int=self.allow_int, **self.options(ctx)), ctx)

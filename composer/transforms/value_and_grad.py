@@ -32,7 +32,9 @@ class ValueAndGrad(Derivative, frozen=True):
         """`jax.value_and_grad(fn, ...)`."""
         import jax
 
-        made = jax.value_and_grad(fn, allow_int=self.allow_int, **self.options(ctx))
+        made = jax.value_and_grad(
+            self.checked(fn, ctx, scalar=True), allow_int=self.allow_int, **self.options(ctx)
+        )
         return self.reaching(made, ctx)
 
     def reference(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:

@@ -11,9 +11,11 @@ from composer.transforms._axes import (
     as_tuple,
     axes_for_call,
     check_axes,
+    has_null,
     packed,
     something_mapped,
 )
+from composer.transforms._mapped_checks import check_mapped
 
 AxisName = str | tuple[str, ...]
 
@@ -61,6 +63,8 @@ class Vmap(Transform, frozen=True):
         """`jax.vmap(fn, ...)`, with the axes of the arguments that a call really has."""
         import jax
 
+        from composer.transforms._varying import refuse_varying
+
         options: dict[str, Any] = {
             "out_axes": self.out_axes,
             "axis_name": self.axis_name,
@@ -72,9 +76,17 @@ class Vmap(Transform, frozen=True):
             axes, behind = axes_for_call(self.in_axes, ctx, args, kwargs)
             if self.axis_size is None:
                 something_mapped([*as_tuple(axes, len(args)), *behind.values()], ctx)
-            if not kwargs:
-                return jax.vmap(fn, in_axes=axes, **options)(*args)
-            return jax.vmap(packed(fn), in_axes=(axes, behind), **options)(args, kwargs)
+            check_mapped(ctx, args, kwargs, axes, behind)
+            if kwargs:
+                target, values, in_axes = packed(fn), (args, kwargs), (axes, behind)
+            else:
+                target, values, in_axes = fn, args, axes
+            try:
+                return jax.vmap(target, in_axes=in_axes, **options)(*values)
+            except ValueError:
+                if has_null(self.out_axes):
+                    refuse_varying(target, values, in_axes, self.out_axes, ctx)
+                raise
 
         return ctx.named(mapped)
 

@@ -1,0 +1,126 @@
+"""What mapping over an axis needs of the arguments, said before JAX says it.
+
+Imports no JAX at the top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from composer.plugin import ComposeError, Context, fail
+
+
+def check_mapped(
+    ctx: Context,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    axes: Any,
+    behind: Mapping[str, Any],
+) -> dict[str, int]:
+    """Refuse axes that do not exist, trees that do not fit, and sizes that differ.
+
+    Returns:
+        The size of each mapped leaf's axis, by words such as `x on axis 0`.
+
+    Raises:
+        ComposeError: CMP209, CMP213, CMP214.
+    """
+    whole = axes if isinstance(axes, tuple) else (axes,) * len(args)
+    names = [*ctx.arguments, *(f"argument {i}" for i in range(len(ctx.arguments), len(args)))]
+    sizes: dict[str, tuple[int, Any]] = {}
+    for name, arg, axis in zip(names, args, whole, strict=False):
+        _collect(name, axis, arg, ctx, sizes)
+    for name, axis in behind.items():
+        _collect(name, axis, kwargs[name], ctx, sizes)
+    if len({size for size, _ in sizes.values()}) > 1:
+        raise _different(sizes, ctx)
+    return {name: size for name, (size, _) in sizes.items()}
+
+
+def _collect(
+    name: str, axis: Any, value: Any, ctx: Context, sizes: dict[str, tuple[int, Any]]
+) -> None:
+    """Walk the prefix of axes down the argument's tree, and note each mapped leaf's size."""
+    if axis is None:
+        return
+    if isinstance(axis, int):
+        _leaves(name, axis, value, ctx, sizes)
+    elif isinstance(axis, Mapping):
+        _same_keys(name, axis, value, ctx)
+        for key, below in axis.items():
+            _collect(f"{name}[{key!r}]", below, value[key], ctx, sizes)
+    elif isinstance(axis, tuple | list):
+        if not isinstance(value, tuple | list) or len(axis) != len(value):
+            raise _tree(f"{name} has {len(axis)} axes, but is {_kind(value)}", None, ctx)
+        for position, (below, part) in enumerate(zip(axis, value, strict=True)):
+            _collect(f"{name}[{position}]", below, part, ctx, sizes)
+
+
+def _same_keys(name: str, axis: Mapping[str, Any], value: Any, ctx: Context) -> None:
+    if not isinstance(value, Mapping):
+        # Other containers with names (dataclasses, modules) are JAX's to match.
+        if hasattr(value, "shape"):
+            raise _tree(f"{name} has axes by key, but is {_kind(value)}", None, ctx)
+        return
+    missing = [key for key in value if key not in axis]
+    unknown = [key for key in axis if key not in value]
+    if missing:
+        raise _tree(
+            f"{name}[{missing[0]!r}] has no axis", f"{missing[0]}: null     # not mapped; or 0", ctx
+        )
+    if unknown:
+        have = ", ".join(map(str, value))
+        raise _tree(f"{name} has no part {unknown[0]!r}; it has {have}", None, ctx)
+
+
+def _leaves(
+    name: str, axis: int, value: Any, ctx: Context, sizes: dict[str, tuple[int, Any]]
+) -> None:
+    import jax
+    import numpy as np
+
+    for path, leaf in jax.tree_util.tree_flatten_with_path(value)[0]:
+        shown = name + jax.tree_util.keystr(path)
+        if not hasattr(leaf, "shape") and not np.isscalar(leaf):
+            continue
+        shape = np.shape(leaf)
+        if not -len(shape) <= axis < len(shape):
+            raise fail(
+                ComposeError,
+                "CMP209",
+                f"{ctx.word}: {shown} is mapped on axis {axis}, but it is {_kind(leaf)}",
+                place=ctx.place,
+                cure=f"in_axes: {{{name.partition('[')[0]}: null}}     # not mapped",
+            )
+        sizes[f"{shown} on axis {axis}"] = (shape[axis], (name, shape))
+
+
+def _different(sizes: dict[str, tuple[int, Any]], ctx: Context) -> Exception:
+    """All sizes, and the axis that would fit where there is one."""
+    counts = [size for size, _ in sizes.values()]
+    common = max(counts, key=counts.count)
+    cure = None
+    for size, (name, shape) in sizes.values():
+        if size != common and common in shape:
+            cure = f"in_axes: {{{name}: {shape.index(common)}}}"
+    return fail(
+        ComposeError,
+        "CMP214",
+        f"{ctx.word}: the mapped axes have different sizes",
+        place=ctx.place,
+        notes=[f"{name}: {size}" for name, (size, _) in sizes.items()],
+        cure=cure or "in_axes with the batch axis of each argument, null where there is none",
+    )
+
+
+def _tree(message: str, cure: str | None, ctx: Context) -> Exception:
+    return fail(
+        ComposeError, "CMP213", f"{ctx.word}: in_axes: {message}", place=ctx.place, cure=cure
+    )
+
+
+def _kind(value: Any) -> str:
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"{value.dtype}[{', '.join(map(str, value.shape))}]"
+    return f"a {type(value).__name__}"
