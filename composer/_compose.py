@@ -21,7 +21,7 @@ from composer._pipeline import Layer
 from composer._registry import Registry, default_registry
 from composer._retrace import MaxTraces, counted
 from composer._signature import UNKNOWN_OUTPUT, Output, Signature, output_from_names, signature_of
-from composer.errors import ComposeError, fail, nearest
+from composer.errors import ComposeError, Place, fail, nearest
 from composer.plugin import Context, Transform
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class Recipe:
         plugins: Names of plugins to load.
         folder: Where references in parameters are looked up first.
         max_traces: How often JAX may trace the stack; None: as often as it likes.
+        static_place: Where `static` is written.
     """
 
     layers: tuple[Layer, ...]
@@ -52,6 +53,7 @@ class Recipe:
     plugins: tuple[str, ...] = ()
     folder: Path | None = None
     max_traces: MaxTraces | None = None
+    static_place: Place | None = None
 
     def key(self) -> object:
         """Equal for recipes that compose the same callable.
@@ -60,7 +62,8 @@ class Recipe:
             Uncacheable: a layer holds an array, or something else without a key.
         """
         mesh = tuple(self.mesh.items()) if isinstance(self.mesh, Mapping) else self.mesh
-        layers = tuple(layer.transform.key() for layer in self.layers)
+        # Places too: the notes of a stack must not name another file's lines.
+        layers = tuple((layer.transform.key(), layer.place) for layer in self.layers)
         return (
             layers,
             self.static,
@@ -166,7 +169,7 @@ class Builder:
         self.function, self.recipe, self.registry = function, recipe, registry
         self.name, self.qualname = _jax_name(function)
         self.base = signature_of(function, recipe.output)
-        _check_static(recipe.static, self.base)
+        _check_static(recipe, self.base)
         self.signatures = self._signatures()
         self.fixed = self._fixed()
         outer = self.signatures[-1]
@@ -395,14 +398,15 @@ def _take_static(
     return static, others, {n: v for n, v in kwargs.items() if n not in names}
 
 
-def _check_static(static: tuple[str, ...], sig: Signature) -> None:
-    for name in static:
+def _check_static(recipe: Recipe, sig: Signature) -> None:
+    for name in recipe.static:
         if name not in sig.names:
             close = nearest(name, sig.names)
             raise fail(
                 ComposeError,
                 "CMP201",
                 f"static names {name!r}, but {sig.title} has no such argument",
+                place=recipe.static_place,
                 notes=[f"arguments: {', '.join(sig.names) or 'none'}"],
                 cure=f"static: [{close}]" if close else None,
             )

@@ -121,7 +121,7 @@ class Context:
             ComposeError: CMP201 or CMP203 for a name, CMP205 for a static one.
         """
         for name, entry in value.items():
-            self._check_name(name, what)
+            self._check_name(name, what, write="{what}: {{{name}: ...}}")
             if name in self.static and entry is not None:
                 raise fail(
                     ComposeError,
@@ -163,7 +163,7 @@ class Context:
             cure=f"{what}: {{{', '.join(f'{name}: ...' for name in known[:3]) or 'by name'}}}",
         )
 
-    def _check_name(self, name: str, what: str) -> None:
+    def _check_name(self, name: str, what: str, write: str = "{what}: {name}") -> None:
         if self.signature.parameters is None:
             raise fail(
                 ComposeError,
@@ -182,7 +182,7 @@ class Context:
             f"{self.word}: {what} names {name!r}, but {self.signature.title} has no such argument",
             place=self.place,
             notes=[f"arguments: {', '.join(self.signature.names) or 'none'}"],
-            cure=f"{what}: {close}" if close else None,
+            cure=write.format(what=what, name=close) if close else None,
         )
 
     def _at_position(self, item: int, what: str) -> str | int:

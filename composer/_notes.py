@@ -88,7 +88,7 @@ def add_note(
                 arrived = {**note.arrived, number: shapes}
                 notes[position] = Note.make(chain, arrived, note.first, note.cure)
                 return
-        cure = likely_cure(error, chain, number)
+        cure = likely_cure(error, chain, number) or size_or_branch(error, number, sig, args)
         error.add_note(Note.make(chain, {number: shapes}, number, cure))
     except Exception:
         return
@@ -154,6 +154,19 @@ def likely_cure(error: Exception, chain: Chain, number: int) -> str:
         names = ", ".join(map(repr, bound)) or "none"
         return f"if a collective names an axis, it must be one that a layer outside binds: {names}"
     return ""
+
+
+def size_or_branch(
+    error: Exception, number: int, sig: Signature, args: tuple[Any, ...]
+) -> str:
+    """For a TypeError in the function itself: whole numbers that may have been meant as sizes."""
+    if number or not isinstance(error, TypeError):
+        return ""
+    named = zip(sig.positional, args, strict=False)
+    whole = [name for name, value in named if describe(value) in ("i32[]", "i64[]", "bool[]")]
+    if not whole:
+        return ""
+    return f"static: [{', '.join(whole)}]     # if it is a size, or decides a branch"
 
 
 @functools.cache

@@ -34,6 +34,7 @@ def build(pipeline: Pipeline, *, allow_outside: bool = False) -> Callable[..., A
         plugins=pipeline.plugins,
         folder=pipeline.folder,
         max_traces=pipeline.max_traces,
+        static_place=pipeline.document.place("static") if pipeline.document is not None else None,
     )
     return composed(function_of(pipeline.function, origin, place), recipe)
 

@@ -70,7 +70,11 @@ def checked_output(out: Any, ctx: Context, *, has_aux: bool, scalar: bool) -> No
         raise _not_scalar(describe(value), "has_aux: true" if pair else "select: 0", ctx)
     if getattr(value, "shape", ()) != ():
         raise _not_scalar(
-            describe(value), "- reduce: mean     # before it; or move it inside the vmap", ctx
+            describe(value),
+            f"- reduce: mean     # before {ctx.word}, for one value; or\n"
+            f"- jacrev           # instead of {ctx.word}, for a derivative of each\n"
+            f"# for one gradient a row, {ctx.word} stands before the vmap",
+            ctx,
         )
 
 

@@ -99,11 +99,12 @@ def _leaves(
 def _different(sizes: dict[str, tuple[int, Any]], ctx: Context) -> Exception:
     """All sizes, and the axis that would fit where there is one."""
     counts = [size for size, _ in sizes.values()]
-    common = max(counts, key=counts.count)
     cure = None
-    for size, (name, shape) in sizes.values():
-        if size != common and common in shape:
-            cure = f"in_axes: {{{name}: {shape.index(common)}}}"
+    for common in sorted(set(counts), key=counts.count):
+        others = [(name, shape) for size, (name, shape) in sizes.values() if size != common]
+        if all(common in shape for _, shape in others):
+            fixed = ", ".join(f"{name}: {shape.index(common)}" for name, shape in others)
+            cure = f"in_axes: {{{fixed}}}     # the others as they are"
     return fail(
         ComposeError,
         "CMP214",
