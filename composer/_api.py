@@ -12,7 +12,8 @@ from composer._freeze import frozen
 from composer._load import pipeline_from
 from composer._pipeline import Layer, Pipeline
 from composer._registry import Registry, default_registry
-from composer._yaml import parse, read
+from composer._yaml import Document, parse, read
+from composer.errors import PluginError
 from composer.plugin import Transform
 
 if TYPE_CHECKING:
@@ -83,10 +84,29 @@ def load(path: str | Path, *, plugins: tuple[str, ...] = ()) -> Pipeline:
         PluginError: a plugin that a word needs cannot be imported.
     """
     document = read(Path(path), str(path))
-    pipeline = pipeline_from(document, default_registry().load)
+    pipeline = pipeline_from(document, _registry_for(document, plugins).load)
     named = tuple(dict.fromkeys((*pipeline.plugins, *plugins)))
     folder = Path(path).resolve().parent
     return replace(pipeline, plugins=named, folder=folder, engine=BuildsHere())
+
+
+def _registry_for(document: Document, plugins: tuple[str, ...]) -> Registry:
+    """The registry with the plugins that the file names, so that their words are known.
+
+    Raises:
+        PluginError: CMP602 and others, at the place where the file names the plugin.
+    """
+    data = document.data if isinstance(document.data, dict) else {}
+    written = data.get("plugins", [])
+    several = [written] if isinstance(written, str) else written
+    names = [name for name in several if isinstance(name, str)] if isinstance(several, list) else []
+    for name in names:
+        try:
+            default_registry((name,))
+        except PluginError as error:
+            place = document.place("plugins")
+            raise PluginError(*(replace(d, place=place) for d in error.diagnostics)) from error
+    return default_registry(tuple(dict.fromkeys((*names, *plugins))))
 
 
 def loads(text: str, *, functions: Mapping[str, Callable[..., Any]] | None = None) -> Pipeline:

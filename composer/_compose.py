@@ -63,7 +63,7 @@ class Recipe:
         """
         mesh = tuple(self.mesh.items()) if isinstance(self.mesh, Mapping) else self.mesh
         # Places too: the notes of a stack must not name another file's lines.
-        layers = tuple((layer.transform.key(), layer.place) for layer in self.layers)
+        layers = tuple((layer.transform.stack_key(), layer.place) for layer in self.layers)
         return (
             layers,
             self.static,

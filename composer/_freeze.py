@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import types
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
 _SCALARS: Final = (type(None), bool, int, str, bytes, complex)
 _PLAIN_FUNCTIONS: Final = (types.FunctionType, types.BuiltinFunctionType, type)
+
+
+@runtime_checkable
+class Keyed(Protocol):
+    """A value that knows its key, such as a layer inside a layer."""
+
+    def stack_key(self) -> object:
+        """Equal for equal values only."""
+        ...
 
 
 class Uncacheable(TypeError):
@@ -66,8 +75,8 @@ def canonical_key(value: object) -> object:
         value, "__array__"
     ):
         return (type(value), _hashable(value))
-    if hasattr(value, "key") and callable(value.key):
-        return value.key()
+    if isinstance(value, Keyed):
+        return value.stack_key()
     raise Uncacheable(f"a {type(value).__name__} has no key")
 
 

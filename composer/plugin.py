@@ -67,7 +67,7 @@ RESERVED: Final = frozenset(
         "validate",
         "wrong",
         "items",
-        "key",
+        "stack_key",
     }
 )
 """Names that a parameter cannot have: the layer itself, or a method, is called so."""
@@ -186,7 +186,7 @@ class Transform(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=Tru
             if field.required or not same(value, default_of(field)):
                 yield field.encode_name, value
 
-    def key(self) -> object:
+    def stack_key(self) -> object:
         """A hashable key, equal for equal layers only: 0, 0.0 and False differ.
 
         Raises:
@@ -202,7 +202,7 @@ class Transform(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=Tru
         if type(other) is not type(self):
             return NotImplemented
         try:
-            return self.key() == other.key()
+            return self.stack_key() == other.stack_key()
         except Uncacheable:
             return self is other
 
@@ -212,7 +212,7 @@ class Transform(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=Tru
 
     def __hash__(self) -> int:
         try:
-            return hash(self.key())
+            return hash(self.stack_key())
         except Uncacheable:
             return id(self)
 

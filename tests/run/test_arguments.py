@@ -214,10 +214,11 @@ def test_an_exception_of_the_called_function_is_the_cause(model: Path) -> None:
     assert isinstance(caught.value.__cause__, KeyError)
 
 
-def test_an_object_is_for_static_arguments(model: Path) -> None:
+def test_an_object_is_static_without_being_declared(model: Path) -> None:
     ref = {"ref": "a_model_of_arguments:act"}
-    assert callable(read({"f": ref}, static=("f",), folder=model).values["f"])
-    assert "f is a function, which no array can hold" in refused({"f": ref}, folder=model)
+    found = read({"f": ref}, folder=model)
+    assert callable(found.values["f"])
+    assert found.static == {"f"}
     text = refused({"f": {"call": "a_model_of_arguments:NUMBER"}}, folder=model)
     assert "a_model_of_arguments:NUMBER is a int, which cannot be called" in text
 
