@@ -139,7 +139,7 @@ def test_grad_of_several_losses_is_refused_with_the_choice():
 
 def test_environments_stepped_at_once_equal_a_loop_over_them():
     p = composer.load(FOLDER / "15_environments.yaml")
-    states, keys, params = p.args()
+    states, keys, _ = p.args()
     got = out("15_environments")
     for row in range(8):
         angle, speed = np.asarray(states[row], np.float64)
