@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from composer._api import Stack as Stack
     from composer._api import check as check
+    from composer._api import code as code
     from composer._api import load as load
     from composer._api import loads as loads
     from composer._compose import compose as compose
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from composer.errors import SetupError as SetupError
     from composer.transforms.apply import Apply as Apply
     from composer.transforms.cast import Cast as Cast
+    from composer.transforms.checkify import Checkify as Checkify
     from composer.transforms.checkpoint import Checkpoint as Checkpoint
     from composer.transforms.collective import Collective as Collective
     from composer.transforms.grad import Grad as Grad
@@ -34,21 +36,26 @@ if TYPE_CHECKING:
     from composer.transforms.jacfwd import Jacfwd as Jacfwd
     from composer.transforms.jacrev import Jacrev as Jacrev
     from composer.transforms.jit import Jit as Jit
+    from composer.transforms.jvp import Jvp as Jvp
+    from composer.transforms.map import Map as Map
     from composer.transforms.partial import Partial as Partial
     from composer.transforms.pmap import Pmap as Pmap
     from composer.transforms.reduce import Reduce as Reduce
+    from composer.transforms.repeat import Repeat as Repeat
+    from composer.transforms.scan import Scan as Scan
     from composer.transforms.select import Select as Select
     from composer.transforms.shard_map import ShardMap as ShardMap
     from composer.transforms.split_key import SplitKey as SplitKey
     from composer.transforms.stop_gradient import StopGradient as StopGradient
     from composer.transforms.then import Then as Then
     from composer.transforms.value_and_grad import ValueAndGrad as ValueAndGrad
+    from composer.transforms.vjp import Vjp as Vjp
     from composer.transforms.vmap import Vmap as Vmap
 
 __version__: Final = "0.1.0"
 
 _HOME: Final = {
-    "_api": ("Stack", "check", "load", "loads"),
+    "_api": ("Stack", "check", "code", "load", "loads"),
     "_compose": ("compose",),
     "_pipeline": ("Layer", "Pipeline"),
     "_retrace": ("MaxTraces", "RetraceWarning"),
@@ -58,6 +65,7 @@ _HOME: Final = {
     ),
     "transforms.apply": ("Apply",),
     "transforms.cast": ("Cast",),
+    "transforms.checkify": ("Checkify",),
     "transforms.checkpoint": ("Checkpoint",),
     "transforms.collective": ("Collective",),
     "transforms.grad": ("Grad",),
@@ -65,15 +73,20 @@ _HOME: Final = {
     "transforms.jacfwd": ("Jacfwd",),
     "transforms.jacrev": ("Jacrev",),
     "transforms.jit": ("Jit",),
+    "transforms.jvp": ("Jvp",),
+    "transforms.map": ("Map",),
     "transforms.partial": ("Partial",),
     "transforms.pmap": ("Pmap",),
     "transforms.reduce": ("Reduce",),
+    "transforms.repeat": ("Repeat",),
+    "transforms.scan": ("Scan",),
     "transforms.select": ("Select",),
     "transforms.shard_map": ("ShardMap",),
     "transforms.split_key": ("SplitKey",),
     "transforms.stop_gradient": ("StopGradient",),
     "transforms.then": ("Then",),
     "transforms.value_and_grad": ("ValueAndGrad",),
+    "transforms.vjp": ("Vjp",),
     "transforms.vmap": ("Vmap",),
 }  # fmt: skip
 

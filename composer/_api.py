@@ -72,6 +72,34 @@ def check(target: Pipeline | Callable[..., Any], *args: Any, **kwargs: Any) -> A
     return check_call(target, args, kwargs)
 
 
+def code(pipeline: Pipeline, *, function: str | None = None) -> str:
+    """A pipeline as a module of plain JAX: formatted, importable, without composer.
+
+    The module's last name is a callable with the jaxpr of the composed one. It imports
+    JAX, NumPy where meshes need it, and the user's own module.
+
+    Args:
+        pipeline: As `load` reads it.
+        function: What the callable is called; None: after the pipeline.
+
+    Raises:
+        ComposeError: CMP609, a layer or a value has no text in plain JAX.
+        InputError: CMP069, the pipeline's function cannot be imported.
+    """
+    from composer._code import write_code
+    from composer._pipeline import SubPipeline
+    from composer._run.arguments import Origin
+    from composer._run.functions import parts, sub_parts
+
+    origin = Origin(pipeline.folder, pipeline.document, False, pipeline.functions)
+    subs = {
+        name: sub_parts(source, (name,), origin)
+        for name, source in pipeline.sources.items()
+        if isinstance(source, SubPipeline)
+    }
+    return write_code(pipeline, *parts(pipeline), subs, function)
+
+
 def load(path: str | Path, *, plugins: tuple[str, ...] = ()) -> Pipeline:
     """Read a pipeline file. Imports neither the function it names nor JAX.
 

@@ -167,7 +167,7 @@ class Builder:
 
     def __init__(self, function: Fn, recipe: Recipe, registry: Registry) -> None:
         self.function, self.recipe, self.registry = function, recipe, registry
-        self.name, self.qualname = _jax_name(function)
+        self.names = _names(function, recipe.layers)
         self.base = signature_of(function, recipe.output)
         _check_static(recipe, self.base)
         self.signatures = self._signatures()
@@ -185,6 +185,11 @@ class Builder:
         for number in range(len(recipe.layers)):
             layer = recipe.layers[number]
             layer.transform.validate(self.context(number, self.closed))
+
+    @property
+    def name(self) -> str:
+        """What JAX calls the function."""
+        return self.names[0][0]
 
     @property
     def closed(self) -> frozenset[str]:
@@ -220,8 +225,8 @@ class Builder:
             compiled_outside=any(other.transform.compiles() for other in outside),
             axes_outside=tuple(n for other in outside for n in other.transform.binds_axes()),
             mesh=self.recipe.mesh or None,
-            name=self.name,
-            qualname=self.qualname,
+            name=self.names[number][0],
+            qualname=self.names[number][1],
             folder=self.recipe.folder,
             number=number,
             composition=self.chain,
@@ -235,13 +240,13 @@ class Builder:
             made = self.stack_with(self.fixed, count)
             if count and self.recipe.layers[-1].transform.compiles():
                 return made
-            return self._dress(self._bound(made, outer.without(*self.fixed), count), outer)
+            return self._dress(self._bound(made, outer.without(*self.fixed), count), outer, count)
         if count and self.recipe.layers[-1].transform.marks_static:
             inside = self._per_static_value(count - 1)
             ctx = self.context(count - 1, frozenset(self.fixed), self.static)
             inside = self._limited(inside, count - 1, self.signatures[count - 1])
             return self._wrap(inside, self.signatures[count - 1], ctx)
-        return self._dress(self._per_static_value(count), outer)
+        return self._dress(self._per_static_value(count), outer, count)
 
     def stack_with(self, static: Mapping[str, object], count: int) -> Callable[..., Any]:
         """The innermost `count` layers around the function with static values closed over."""
@@ -274,19 +279,20 @@ class Builder:
         """One layer around `fn`, which takes the arguments of `sig`."""
         layer = self.recipe.layers[ctx.number]
         if not self.registry.observes:
-            return self.registry.wrap(self._dress(fn, sig), layer, ctx)
+            return self.registry.wrap(self._dress(fn, sig, ctx.number), layer, ctx)
         # JAX's own object is handed out as it is, so what it traces is observed instead.
         if ctx.number == len(self.recipe.layers) - 1 and layer.transform.compiles():
             fn = self._observed(fn, layer, ctx)
-            return self.registry.wrap(self._dress(fn, sig), layer, ctx)
-        return self._observed(self.registry.wrap(self._dress(fn, sig), layer, ctx), layer, ctx)
+            return self.registry.wrap(self._dress(fn, sig, ctx.number), layer, ctx)
+        made = self.registry.wrap(self._dress(fn, sig, ctx.number), layer, ctx)
+        return self._observed(made, layer, ctx)
 
     def _observed(self, fn: Fn, layer: Layer | None, ctx: Context) -> Callable[..., Any]:
         def observed(*args: Any, **kwargs: Any) -> Any:
             with self.registry.observed(layer, ctx):
                 return fn(*args, **kwargs)
 
-        return with_name(observed, self.name, self.qualname)
+        return with_name(observed, ctx.name, ctx.qualname)
 
     def _base(self, static: Mapping[str, object]) -> Callable[..., Any]:
         """The function itself, or with its static arguments put in where they belong."""
@@ -310,7 +316,7 @@ class Builder:
             rest = {name: value for name, value in static.items() if name not in behind}
             return function(*positional, *given, **rest, **kwargs)
 
-        return with_name(closed, self.name, self.qualname)
+        return with_name(closed, *self.names[0])
 
     def _bound(self, fn: Fn, sig: Signature, number: int) -> Callable[..., Any]:
         """`fn` called with keyword arguments moved to their positions.
@@ -330,12 +336,12 @@ class Builder:
 
         return bound
 
-    def _dress(self, fn: Fn, sig: Signature) -> Callable[..., Any]:
+    def _dress(self, fn: Fn, sig: Signature, number: int) -> Callable[..., Any]:
         """Names, documentation and signature, one by one.
 
         functools.wraps would copy `__dict__` too, and with it another wrapper's fields.
         """
-        with_name(fn, self.name, self.qualname)
+        with_name(fn, *self.names[number])
         fn.__doc__ = self.function.__doc__
         fn.__module__ = getattr(self.function, "__module__", None) or __name__
         signature = sig.to_inspect()
@@ -400,6 +406,14 @@ def _take_static(
 
 def _check_static(recipe: Recipe, sig: Signature) -> None:
     for name in recipe.static:
+        if sig.parameters is None:
+            raise fail(
+                ComposeError,
+                "CMP203",
+                f"static names {name!r}, but {sig.title} does not tell the names of its arguments",
+                place=recipe.static_place,
+                cure="a function of your own around it, with named arguments",
+            )
         if name not in sig.names:
             close = nearest(name, sig.names)
             raise fail(
@@ -410,6 +424,16 @@ def _check_static(recipe: Recipe, sig: Signature) -> None:
                 notes=[f"arguments: {', '.join(sig.names) or 'none'}"],
                 cure=f"static: [{close}]" if close else None,
             )
+
+
+def _names(function: Fn, layers: tuple[Layer, ...]) -> list[tuple[str, str]]:
+    """What JAX calls the function, and what is around it after each layer."""
+    found = [_jax_name(function)]
+    for layer in layers:
+        name, qualname = found[-1]
+        after = layer.transform.name_after(name)
+        found.append((name, qualname) if after == name else (after, after))
+    return found
 
 
 def _jax_name(function: Fn) -> tuple[str, str]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Final, Protocol
 
 import msgspec
 
-from composer._freeze import thawed
+from composer._freeze import canonical_key, frozen, thawed
 from composer._retrace import MaxTraces
 from composer._signature import Output, output_from_names
 from composer._sources import Call, Ref, Source
@@ -100,6 +101,9 @@ def function_data(function: str | Call) -> object:
     return function if isinstance(function, str) else function.to_data()
 
 
+_MAPPINGS: Final = ("sources", "mesh")
+
+
 class Engine(Protocol):
     """Who builds and runs pipelines; lower floors describe them only."""
 
@@ -120,9 +124,12 @@ class Engine(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Pipeline:
-    """A function, its arguments, a stack, and how to run it. Equal by content.
+    """A function, its arguments, a stack, and how to run it.
+
+    Equal by content, wherever it is written: the order of arguments and of mesh axes
+    counts, places and folders do not.
 
     Attributes:
         function: `module:function` or `file.py:function`; or a call of a factory that
@@ -153,12 +160,43 @@ class Pipeline:
     run: Run = field(default_factory=Run)
     write: Write | None = None
     max_traces: MaxTraces | None = None
-    document: Document | None = field(default=None, compare=False, repr=False)
-    folder: Path | None = field(default=None, compare=False, repr=False)
-    functions: Mapping[str, Callable[..., Any]] | None = field(
-        default=None, compare=False, repr=False
-    )
-    engine: Engine | None = field(default=None, compare=False, repr=False)
+    document: Document | None = field(default=None, repr=False)
+    folder: Path | None = field(default=None, repr=False)
+    functions: Mapping[str, Callable[..., Any]] | None = field(default=None, repr=False)
+    engine: Engine | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        # The caller's mappings and lists stay the caller's: what is frozen is a copy.
+        given = {"returns": frozen(self.returns)}
+        given |= {name: MappingProxyType(dict(getattr(self, name))) for name in _MAPPINGS}
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Pipeline) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Read-only views of mappings cannot be pickled.
+        values = ((part.name, getattr(self, part.name)) for part in fields(self))
+        return Pipeline, tuple(dict(v) if n in _MAPPINGS else v for n, v in values)
+
+    def _key(self) -> tuple[object, ...]:
+        return (
+            self.function,
+            self.stack,
+            self.name,
+            self.static,
+            canonical_key(self.returns),
+            tuple(self.sources.items()),
+            tuple(self.mesh.items()),
+            self.plugins,
+            self.run,
+            self.write,
+            self.max_traces,
+        )
 
     def to_data(self) -> dict[str, object]:
         """The pipeline as plain data, defaults left out; reading it gives an equal pipeline."""

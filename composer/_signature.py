@@ -139,6 +139,13 @@ class Signature:
         )
 
     @property
+    def positional_only(self) -> tuple[str, ...]:
+        """Names of the arguments that can be passed by position only."""
+        return tuple(
+            p.name for p in self.parameters or () if p.kind is inspect.Parameter.POSITIONAL_ONLY
+        )
+
+    @property
     def names(self) -> tuple[str, ...]:
         """Names of all arguments but `*args` and `**kwargs`."""
         return self.positional + self.keyword_only
@@ -183,6 +190,9 @@ class Signature:
         What cannot move (keyword-only arguments, `**kwargs`, arguments behind an
         omitted default) stays a keyword argument.
 
+        Raises:
+            TypeError: an argument is given twice, as Python says it.
+
         >>> sig = signature_of(lambda x, y=1, z=2: None)
         >>> sig.bind((5,), {"z": 3})
         ((5,), {'z': 3})
@@ -193,7 +203,14 @@ class Signature:
             return args, dict(kwargs)
         rest = dict(kwargs)
         found = list(args)
-        for parameter in [p for p in self.parameters if p.kind in _POSITIONAL][len(args) :]:
+        positional = [p for p in self.parameters if p.kind in _POSITIONAL]
+        for parameter in positional[: len(args)]:
+            # The name may be one of `**kwargs` where the argument goes by position only.
+            if parameter.kind is not inspect.Parameter.POSITIONAL_ONLY and parameter.name in rest:
+                raise TypeError(
+                    f"{self.title}() got multiple values for argument {parameter.name!r}"
+                )
+        for parameter in positional[len(args) :]:
             if parameter.kind is inspect.Parameter.POSITIONAL_ONLY or parameter.name not in rest:
                 break
             found.append(rest.pop(parameter.name))

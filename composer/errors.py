@@ -102,6 +102,9 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "CMP218": "integers do not fit 32 bits",
         "CMP219": "dtype cannot be cast to",
         "CMP220": "not one key, or not one step",
+        "CMP221": "tangent does not fit",
+        "CMP222": "carry does not keep its form",
+        "CMP223": "output is not (carry, y)",
         # CMP3xx: collectives and devices
         "CMP301": "batch does not divide over the devices",
         "CMP302": "sync does not fit the outputs",
@@ -111,6 +114,7 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "CMP306": "devices hold different values",
         "CMP307": "options of pmap that exclude each other",
         "CMP308": "collective does not fit the axis",
+        "CMP309": "layer over devices inside another one",
         # CMP4xx: static, donation, retracing
         "CMP401": "static argument is not hashable",
         "CMP402": "array was donated before",
@@ -125,6 +129,7 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "CMP606": "transform class is not valid",
         "CMP607": "hook is implemented wrongly",
         "CMP608": "layer has no reference",
+        "CMP609": "cannot be written as plain JAX",
     }
 )
 """Each code with its title. Families: 0xx file and arguments, 1xx order, 2xx shapes

@@ -25,7 +25,6 @@ listed and linted without it.
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Final
@@ -35,17 +34,21 @@ import pluggy
 
 from composer._context import Context
 from composer._freeze import Uncacheable, canonical_key, frozen
+from composer._page import Page, cannot_write
+from composer._parameters import ParameterError, check_value, default_of, parameters, same
 from composer._signature import Output, Signature
-from composer.errors import ComposeError, ComposerError, Diagnostic, fail, nearest
+from composer.errors import ComposeError, Diagnostic, fail, nearest
 
 __all__ = [
     "ComposeError",
     "Context",
     "Diagnostic",
     "Output",
+    "Page",
     "ParameterError",
     "Signature",
     "Transform",
+    "cannot_write",
     "fail",
     "hookimpl",
     "nearest",
@@ -62,29 +65,18 @@ RESERVED: Final = frozenset(
         "compiles",
         "references",
         "binds_axes",
+        "name_after",
         "marks_static",
         "check",
+        "code",
         "validate",
         "wrong",
         "items",
         "stack_key",
+        "unsealed",
     }
 )
 """Names that a parameter cannot have: the layer itself, or a method, is called so."""
-
-
-class ParameterError(ComposerError):
-    """A parameter with a wrong value.
-
-    Attributes:
-        field: The parameter, as it is written in YAML.
-    """
-
-    exit_code = 2
-
-    def __init__(self, field: str, diagnostic: Diagnostic) -> None:
-        super().__init__(diagnostic)
-        self.field = field
 
 
 class Transform(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=True):
@@ -97,6 +89,7 @@ class Transform(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=Tru
             `- reduce: mean` means `- reduce: {op: mean}`. None: no bare value.
         marks_static: Whether the layer, outermost, takes static arguments itself and marks
             those in `ctx.exposed` for JAX; the others have them closed over.
+        unsealed: Parameters that can read or write files; sealed text refuses them.
 
     Raises:
         ParameterError: CMP037, when an instance is made with a value of a wrong type.
@@ -106,6 +99,7 @@ class Transform(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=Tru
     aliases: ClassVar[tuple[str, ...]] = ()
     shorthand: ClassVar[str | None] = None
     marks_static: ClassVar[bool] = False
+    unsealed: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -128,16 +122,29 @@ class Transform(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=Tru
         for field in parameters(type(self)):
             value = frozen(getattr(self, field.name))
             msgspec.structs.force_setattr(self, field.name, value)
-            check_value(type(self), field, value)
+            check_value(type(self).word or type(self).__name__, field, value)
         self.check()
 
     def check(self) -> None:
         """Check what the types of the fields can't say. Call `self.wrong(...)` to refuse."""
 
-    def wrong(self, field: str, message: str, cure: str | None = None) -> ParameterError:
-        """The error for a parameter of this layer, to be raised by the caller."""
+    def wrong(
+        self,
+        field: str,
+        message: str,
+        cure: str | None = None,
+        path: tuple[str | int, ...] = (),
+    ) -> ParameterError:
+        """The error for a parameter of this layer, to be raised by the caller.
+
+        Args:
+            field: The parameter.
+            message: What is wrong, to be read behind its name.
+            cure: What to write instead.
+            path: Keys and positions inside the value, for the caret.
+        """
         text = f"{self.word}: {field} {message}"
-        return ParameterError(field, Diagnostic("CMP037", text, None, (), cure))
+        return ParameterError(field, Diagnostic("CMP037", text, None, (), cure), path)
 
     def signature(self, sig: Signature) -> Signature:
         """Arguments and outputs after this layer, from those of the layer below."""
@@ -155,6 +162,10 @@ class Transform(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=Tru
     def binds(self, sig: Signature) -> Mapping[str, object]:
         """Arguments of the layer below that this layer fills with fixed values."""
         return {}
+
+    def name_after(self, name: str) -> str:
+        """What JAX calls the wrapped callable, where `name` is what it calls the one below."""
+        return name
 
     def binds_axes(self) -> tuple[str, ...]:
         """Names of the axes that collectives inside this layer can use."""
@@ -178,6 +189,24 @@ class Transform(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=Tru
     def reference(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
         """The same function made in a slow and obviously right way, to be compared with."""
         raise NotImplementedError(f"{type(self).__name__} does not define reference")
+
+    def code(self, fn: str, ctx: Context, page: Page) -> str:
+        """What `build` does, as a Python expression: for `composer code`.
+
+        Args:
+            fn: An expression for the function below, called by position with
+                `page.arguments(ctx)`.
+            ctx: As for `build`.
+            page: The module that is being written; it takes imports and definitions.
+
+        Raises:
+            ComposeError: CMP609, there is no such text; that is so unless a plugin says how.
+        """
+        raise cannot_write(
+            f"{self.word}: {type(self).__name__} does not say how it is written as plain JAX",
+            ctx.place,
+            f"def code(self, fn, ctx, page): ...     # in {type(self).__module__}",
+        )
 
     def items(self) -> Iterator[tuple[str, object]]:
         """The parameters that differ from their defaults, by their names in YAML."""
@@ -219,51 +248,3 @@ class Transform(msgspec.Struct, frozen=True, eq=False, forbid_unknown_fields=Tru
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={value!r}" for name, value in self.items())
         return f"{type(self).__name__}({shown})"
-
-
-def same(left: object, right: object) -> bool:
-    """Equality that tells 0, 0.0 and False apart, and never asks an array."""
-    try:
-        return canonical_key(left) == canonical_key(right)
-    except Uncacheable:
-        return left is right
-
-
-@functools.cache
-def parameters(cls: type[Transform]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    """The declared parameters of a transform class, in order."""
-    return msgspec.structs.fields(cls)
-
-
-def default_of(field: msgspec.structs.FieldInfo) -> object:
-    """The default of a parameter that is not required."""
-    if field.default_factory is not msgspec.NODEFAULT:
-        return field.default_factory()
-    return field.default
-
-
-def check_value(cls: type[Transform], field: msgspec.structs.FieldInfo, value: object) -> None:
-    """Check one parameter's value against its declared type, strictly.
-
-    Raises:
-        ParameterError: CMP037, with the path inside the value where it does not fit.
-    """
-    try:
-        msgspec.convert(value, field.type, strict=True)
-    except msgspec.ValidationError as error:
-        said, _, path = str(error).partition(" - at `$")
-        where = f"{field.encode_name}{path.rstrip('`')}"
-        message = f"{cls.word or cls.__name__}: {where} does not fit: {_plain(said)}"
-        diagnostic = Diagnostic("CMP037", message, None, (), None)
-        raise ParameterError(field.encode_name, diagnostic) from None
-
-
-_WORDS: Final = {"object": "mapping", "array": "list", "str": "word"}
-
-
-def _plain(said: str) -> str:
-    """msgspec's sentence with YAML's words for the types."""
-    for theirs, ours in _WORDS.items():
-        said = said.replace(f"`{theirs}`", f"`{ours}`").replace(f"| {theirs}", f"| {ours}")
-        said = said.replace(f"`{theirs} |", f"`{ours} |")
-    return said[0].lower() + said[1:]

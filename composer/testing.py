@@ -17,15 +17,17 @@ from typing import Any, ClassVar
 
 import jax
 import numpy as np
+from jax.experimental import checkify
 
 from composer._compose import Builder, Recipe, compose
 from composer._freeze import Uncacheable
 from composer._load import pipeline_from
+from composer._parameters import parameters
 from composer._pipeline import Layer
 from composer._registry import Registry
 from composer._signature import Output, output_from_names
 from composer._yaml import dump, parse
-from composer.plugin import Context, Transform, parameters
+from composer.plugin import Context, Transform
 from composer.transforms._keys import is_key
 
 __all__ = ["Case", "Outcome", "check_transform", "outcomes"]
@@ -46,6 +48,11 @@ class Case:
         rtol: Relative tolerance against the reference.
         atol: Absolute tolerance against the reference.
         not_text: Why the layer cannot be written as YAML; empty: it can.
+        outer: Layers that stand outside, where the layer cannot be called without them:
+            one that binds the axis of a collective. Its reference is called inside them.
+        expected: The right values of the whole with `outer`, called with the same
+            arguments: by NumPy, not by JAX. Checked besides the layer's reference.
+        no_reference: Why the layer has no reference in this case; empty: it has one.
     """
 
     layer: Transform
@@ -58,6 +65,9 @@ class Case:
     rtol: float = 1e-5
     atol: float = 1e-6
     not_text: str = ""
+    outer: tuple[Transform, ...] = ()
+    expected: Callable[..., Any] | None = None
+    no_reference: str = ""
 
     __test__: ClassVar[bool] = False
 
@@ -65,19 +75,25 @@ class Case:
         """The case's function with the layer around it, and layers outside."""
         return compose(
             function or self.function,
-            self.layer,
+            *self.layers,
             *outer,
             static=self.static,
             mesh=self.mesh,
             returns=self.returns,
         )
 
-    def context(self, static: frozenset[str] = frozenset()) -> Context:
-        """What the layer is told in this case."""
+    @property
+    def layers(self) -> tuple[Transform, ...]:
+        """The layer and those outside it."""
+        return (self.layer, *self.outer)
+
+    def context(self, number: int = 0) -> Context:
+        """What the layer is told in this case; with a number, what one outside it is told."""
         output = Output() if self.returns is None else output_from_names(self.returns)
-        recipe = Recipe((Layer(self.layer),), self.static, self.mesh, output)
+        layers = tuple(Layer(layer) for layer in self.layers)
+        recipe = Recipe(layers, self.static, self.mesh, output)
         builder = Builder(self.function, recipe, Registry())
-        return builder.context(0, builder.closed)
+        return builder.context(number, builder.closed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +144,11 @@ def outcomes(cls: type[Transform], cases: Sequence[Case]) -> Iterator[Outcome]:
     yield Outcome("declaration", None, declaration(cls))
     checks = (round_trip, build_does_not_call, names_kept, signature_fits, no_retrace, values)
     for number, case in enumerate(cases):
+        reasons = {round_trip: case.not_text, values: case.no_reference}
         for check in checks:
             name = check.__name__.replace("_", " ")
-            if check is round_trip and case.not_text:
-                yield Outcome(name, number, skipped=case.not_text)
+            if reasons.get(check):
+                yield Outcome(name, number, skipped=reasons[check])
                 continue
             yield Outcome(name, number, _problem_of(check, case))
 
@@ -169,7 +186,7 @@ def round_trip(case: Case) -> str:
     if again != case.layer:
         return f"came back as {again!r}, was {case.layer!r}"
     try:
-        case.layer.key()
+        case.layer.stack_key()
     except Uncacheable as error:
         return f"has no key: {error}"
     return ""
@@ -194,20 +211,24 @@ def names_kept(case: Case) -> str:
 
     seen_by_jax.__signature__ = inspect.signature(case.function)  # type: ignore[attr-defined]  # read by inspect
     made = case.compose(function=seen_by_jax)
-    if made.__name__ != "seen_by_jax":
+    wanted = "seen_by_jax"
+    for layer in case.layers:
+        wanted = layer.name_after(wanted)
+    if made.__name__ != wanted:
         return f"the wrapped function is called {made.__name__!r}"
     # A compiled layer is JAX's own object, and JAX names the programs of pmap itself.
-    if case.layer.compiles():
+    if case.layers[-1].compiles():
         return ""
     static = tuple(name for name in case.static if name in case.kwargs)
     text = jax.jit(made, static_argnames=static).lower(*case.args, **case.kwargs).as_text()
-    return "" if "@jit_seen_by_jax" in text else f"the program is called {text[:60]!r}"
+    return "" if f"@jit_{wanted}" in text else f"the program is called {text[:60]!r}"
 
 
 def signature_fits(case: Case) -> str:
     """Names and number of arguments and outputs are as the transform declares them."""
-    below = case.context().signature
-    declared = case.layer.signature(below)
+    declared = case.context().signature
+    for layer in case.layers:
+        declared = layer.signature(declared)
     made = case.compose()
     names = tuple(inspect.signature(made).parameters)
     if declared.parameters is not None and names != tuple(p.name for p in declared.parameters):
@@ -261,14 +282,21 @@ def values(case: Case) -> str:
     static = {name: case.kwargs[name] for name in case.static if name in case.kwargs}
     inner = below.stack_with(static, 0)
     dynamic = {name: value for name, value in case.kwargs.items() if name not in static}
-    expected = case.layer.reference(inner, ctx)(*case.args, **dynamic)
+    reference = case.layer.reference(inner, ctx)
+    for number, outer in enumerate(case.outer, start=1):
+        reference = outer.build(reference, case.context(number))
     got = case.compose()(*case.args, **case.kwargs)
     jax.block_until_ready(got)
+    problem = _difference(got, reference(*case.args, **dynamic), case.rtol, case.atol)
+    if problem or case.expected is None:
+        return problem
+    expected = case.expected(*case.args, **case.kwargs)
     return _difference(got, expected, case.rtol, case.atol)
 
 
 def _difference(got: Any, expected: Any, rtol: float, atol: float) -> str:
     """The first leaf that differs, or nothing."""
+    got, expected = _comparable(got), _comparable(expected)
     structures: list[Any] = [jax.tree.structure(tree) for tree in (got, expected)]
     if structures[0] != structures[1]:
         return f"structure {_brief(got)}, reference {_brief(expected)}"
@@ -286,6 +314,18 @@ def _difference(got: Any, expected: Any, rtol: float, atol: float) -> str:
     return ""
 
 
+def _comparable(tree: Any) -> Any:
+    """The tree with checkify's errors as whether there is one.
+
+    Their structure holds the traceback of the call, so no two of them are alike.
+    """
+
+    def plain(node: Any) -> Any:
+        return np.asarray(node.get() is not None) if isinstance(node, checkify.Error) else node
+
+    return jax.tree.map(plain, tree, is_leaf=lambda node: isinstance(node, checkify.Error))
+
+
 def _numbers(leaf: Any) -> Any:
     """A leaf as NumPy float64, complex128 or key data."""
     if is_key(leaf):
@@ -298,7 +338,7 @@ def _dynamic(made: Callable[..., Any], case: Case) -> tuple[Any, ...]:
     """A function of the arguments that hold arrays, and those arguments."""
     static = {name: case.kwargs[name] for name in case.static if name in case.kwargs}
     dynamic = {name: value for name, value in case.kwargs.items() if name not in static}
-    if case.layer.compiles() and not case.kwargs:
+    if case.layers[-1].compiles() and not case.kwargs:
         # As it is: some options of jit are refused inside another jit.
         return made, *case.args
 

@@ -24,6 +24,16 @@ def build(pipeline: Pipeline, *, allow_outside: bool = False) -> Callable[..., A
         InputError: CMP069, the function cannot be found, or cannot be called.
         ComposeError: the stack does not fit the function.
     """
+    function, recipe = parts(pipeline, allow_outside=allow_outside)
+    return composed(function, recipe)
+
+
+def parts(pipeline: Pipeline, *, allow_outside: bool = False) -> tuple[Callable[..., Any], Recipe]:
+    """The function of a pipeline, imported, and all else that decides what is composed.
+
+    Raises:
+        InputError: CMP069, the function cannot be found, or cannot be called.
+    """
     place = pipeline.document.place("function") if pipeline.document is not None else None
     origin = Origin(pipeline.folder, pipeline.document, allow_outside, pipeline.functions)
     recipe = Recipe(
@@ -36,7 +46,7 @@ def build(pipeline: Pipeline, *, allow_outside: bool = False) -> Callable[..., A
         max_traces=pipeline.max_traces,
         static_place=pipeline.document.place("static") if pipeline.document is not None else None,
     )
-    return composed(function_of(pipeline.function, origin, place), recipe)
+    return function_of(pipeline.function, origin, place), recipe
 
 
 def build_sub(source: SubPipeline, path: tuple[str, ...], origin: Origin) -> Callable[..., Any]:
@@ -45,9 +55,21 @@ def build_sub(source: SubPipeline, path: tuple[str, ...], origin: Origin) -> Cal
     Raises:
         InputError: CMP069; ComposeError: the stack does not fit the function.
     """
+    function, recipe = sub_parts(source, path, origin)
+    return composed(function, recipe)
+
+
+def sub_parts(
+    source: SubPipeline, path: tuple[str, ...], origin: Origin
+) -> tuple[Callable[..., Any], Recipe]:
+    """The same two parts of a sub-pipeline.
+
+    Raises:
+        InputError: CMP069.
+    """
     output = Output() if source.returns is None else output_from_names(source.returns)
     recipe = Recipe(source.stack, source.static, output=output, folder=origin.folder)
-    return composed(function_of(source.function, origin, origin.place(*path, "function")), recipe)
+    return function_of(source.function, origin, origin.place(*path, "function")), recipe
 
 
 def function_of(function: str | Call, origin: Origin, place: Place | None) -> Callable[..., Any]:

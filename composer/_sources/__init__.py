@@ -1,7 +1,7 @@
 """Where the values of arguments come from: `args:` of a pipeline, as checked data."""
 
 from composer._dtypes import LONG_NAMES
-from composer._sources.base import WORDS, Source, SourceError
+from composer._sources.base import WORDS, Source, SourceError, check_reference
 from composer._sources.numbers import (
     Arange,
     Eye,
@@ -51,6 +51,7 @@ __all__ = [
     "SourceError",
     "Value",
     "Zeros",
+    "check_reference",
     "leaves",
     "looks_like_shape",
     "needs_code",

@@ -170,7 +170,9 @@ class _Reader:
         required = [f.name for f in fields if f.required]
         if kind is Random:
             required.insert(1, "shape")
-        for missing in [name for name in required if name not in data]:
+        # A misspelt word was reported already: it stands for the one that it is like.
+        meant = {nearest(str(word), known) for word in data if word not in known}
+        for missing in [name for name in required if name not in data and name not in meant]:
             example = '"f32[8, 3]"' if missing in _SHAPES else "0"
             message = f"a {kind.word} source needs {missing}"
             self._say("CMP061", message, self.place_of(path), cure=f"{missing}: {example}")

@@ -24,8 +24,9 @@ class ShapeOnly(Source, frozen=True, eq=False, kw_only=True):
 
     def to_data(self) -> object:
         bare = tree_data(self.shape)
-        # Read bare, a tree whose first name is the word of a kind would be that kind.
-        if isinstance(bare, dict) and next(iter(bare)) in WORDS:
+        # Read bare, a tree whose first name is the word of a kind would be that kind, and
+        # one that begins with `function` a function with a stack of its own.
+        if isinstance(bare, dict) and next(iter(bare)) in (*WORDS, "shape", "function"):
             return {"shape": bare}
         return bare
 

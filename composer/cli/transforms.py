@@ -10,10 +10,11 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import click
 
+from composer._parameters import default_of, parameters
 from composer._registry import Registry, default_registry
 from composer.cli._tables import print_table
 from composer.errors import ComposerError, printable
-from composer.plugin import Transform, default_of, parameters
+from composer.plugin import Transform
 
 
 @click.command("transforms")

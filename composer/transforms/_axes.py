@@ -10,20 +10,24 @@ from composer.plugin import ComposeError, Context, Transform, fail
 Axes = int | None | tuple[object, ...] | dict[str, object]
 
 
-def check_axes(layer: Transform, field: str, value: object) -> None:
+def check_axes(
+    layer: Transform, field: str, value: object, path: tuple[str | int, ...] = ()
+) -> None:
     """Refuse anything but ints and null inside a tree of axes.
 
     Raises:
         ParameterError: CMP037.
     """
     if isinstance(value, tuple):
-        for item in value:
-            check_axes(layer, field, item)
+        for number, item in enumerate(value):
+            check_axes(layer, field, item, (*path, number))
     elif isinstance(value, dict):
-        for item in value.values():
-            check_axes(layer, field, item)
+        for key, item in value.items():
+            check_axes(layer, field, item, (*path, key))
     elif value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise layer.wrong(field, f"holds {value!r}; an axis is a whole number or null")
+        shown = str(value).lower() if isinstance(value, bool) else repr(value)
+        message = f"holds {shown}; an axis is a whole number or null"
+        raise layer.wrong(field, message, path=path)
 
 
 def axes_for_call(

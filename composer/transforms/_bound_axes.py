@@ -1,10 +1,11 @@
-"""Axes that a layer further out must bind: their size, or an error that says which are bound.
+"""Axes that layers further out bind: their size, or an error that says which are bound.
 
 Imports JAX.
 """
 
 from __future__ import annotations
 
+import jax
 from jax import lax
 
 from composer.plugin import ComposeError, Context, fail, nearest
@@ -27,6 +28,27 @@ def bound_size(axis_name: AxisName, ctx: Context) -> int:
         except NameError:
             raise _unbound(name, ctx) from None
     return size
+
+
+def refuse_devices_outside(ctx: Context) -> None:
+    """Refuse a layer over devices inside another one, which has given each device its program.
+
+    Asked while tracing: whoever stands around the whole stack may have done so too.
+
+    Raises:
+        ComposeError: CMP309.
+    """
+    if not jax.sharding.get_abstract_mesh().manual_axes:
+        return
+    bound = ctx.axes_outside
+    raise fail(
+        ComposeError,
+        "CMP309",
+        f"{ctx.word} stands inside a layer that is already one program for each device",
+        place=ctx.place,
+        notes=[f"bound outside: {', '.join(map(repr, bound))}"] if bound else [],
+        cure="vmap in its place; or one shard_map over a mesh with an axis for each of the two",
+    )
 
 
 def _unbound(name: str, ctx: Context) -> Exception:

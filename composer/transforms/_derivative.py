@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from composer.plugin import Context, Output, Signature, Transform
-from composer.transforms._derivative_checks import check_inputs, checked_output
+from composer.plugin import Context, Output, Page, Signature, Transform
+from composer.transforms._derivative_checks import check_inputs, check_reached, checked_output
 
 Argnums = int | str | tuple[int | str, ...]
 
@@ -37,8 +37,9 @@ class Derivative(Transform, frozen=True):
         inner = ctx.signature.without(*ctx.static)
 
         def differentiated(*args: Any, **kwargs: Any) -> Any:
-            if kwargs and len(args) < upto:
+            if len(args) < upto:
                 args, kwargs = inner.fill(args, kwargs, upto)
+                check_reached(args, upto, ctx)
             if not getattr(self, "allow_int", False):
                 check_inputs(args, nums, ctx)
             return fn(*args, **kwargs)
@@ -54,6 +55,14 @@ class Derivative(Transform, frozen=True):
             return out
 
         return ctx.named(value)
+
+    def code(self, fn: str, ctx: Context, page: Page) -> str:
+        """JAX's function of the same name, defaults left out."""
+        given = {name: value for name, value in self.items() if name != "argnums"}
+        options = {name: page.literal(value, ctx, name) for name, value in given.items()}
+        nums = ctx.argnums(self.argnums)
+        shown = None if nums == 0 else page.literal(nums, ctx, "argnums")
+        return page.call(f"{page.use('jax')}.{self.word}", fn, argnums=shown, **options)
 
     def by_argument(self, sig: Signature, name: str) -> Output:
         """The output that holds derivatives: one, or one for each of a tuple of arguments."""

@@ -8,6 +8,26 @@ from composer.plugin import ComposeError, Context, fail
 from composer.transforms._outputs import describe, leaves_with_paths
 
 
+def check_reached(args: tuple[Any, ...], upto: int, ctx: Context) -> None:
+    """Refuse a call without the argument that is differentiated.
+
+    Raises:
+        ComposeError: CMP204.
+    """
+    if len(args) >= upto:
+        return
+    names = ctx.arguments
+    last = repr(names[upto - 1]) if upto <= len(names) else f"argument {upto - 1}"
+    raise fail(
+        ComposeError,
+        "CMP204",
+        f"{ctx.word}: argnums names {last}, but the call gives {len(args)}"
+        f" argument{'s' if len(args) != 1 else ''} by position",
+        place=ctx.place,
+        cure=f"{last.strip(chr(39))} in the call",
+    )
+
+
 def check_inputs(args: tuple[Any, ...], nums: int | tuple[int, ...], ctx: Context) -> None:
     """Refuse to differentiate integers, naming the argument and the leaf.
 

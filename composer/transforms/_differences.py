@@ -64,10 +64,7 @@ def jacobian(
         A callable giving f64[output..., argument...], nested outputs first, then a
         tuple if `argnums` is one, then the argument's own tree.
     """
-
-    def value(*args: Any, **kwargs: Any) -> Any:
-        out = fn(*args, **kwargs)
-        return out[0] if has_aux else out
+    value = value_only(fn, has_aux)
 
     def one(args: list[Any], kwargs: dict[str, Any], num: int) -> Any:
         at = args[num]
@@ -141,3 +138,73 @@ def gradient(
     out = _call(fn, args, kwargs)
     value, aux = out if has_aux else (out, None)
     return value, grads[0] if has_aux else grads, aux
+
+
+def value_only(fn: Callable[..., Any], has_aux: bool) -> Callable[..., Any]:
+    """`fn` without the auxiliary data that it may return."""
+
+    def value(*args: Any, **kwargs: Any) -> Any:
+        out = fn(*args, **kwargs)
+        return out[0] if has_aux else out
+
+    return value
+
+
+def directional(
+    fn: Callable[..., Any], call: Any, primals: tuple[Any, ...], tangents: tuple[Any, ...]
+) -> Any:
+    """The derivative at `primals` along `tangents`, in float64.
+
+    Args:
+        fn: Makes of the whole call the function of the primals alone.
+        call: All arguments of the call, which are widened too.
+        primals: Where.
+        tangents: Which way; floating only.
+    """
+    with jax.enable_x64(True):
+        at, along = _float64(primals), _float64(tangents)
+        inner = fn(_float64(call))
+        longest = max(float(np.max(np.abs(t), initial=0)) for t in jax.tree.leaves(along))
+
+        def moved(by: float) -> Any:
+            return _call(inner, jax.tree.map(lambda p, t: p + by * t, at, along), {})
+
+        return _five_points(moved, STEP / max(1.0, longest))
+
+
+def weighted_gradient(
+    fn: Callable[..., Any], call: Any, primals: tuple[Any, ...], cotangent: Any
+) -> tuple[Any, ...]:
+    """The gradient of the sum of cotangent times output, in float64; float0 for integers.
+
+    `fn` and `call` are as for `directional`.
+    """
+    leaves, treedef = jax.tree.flatten(primals)
+    floating = [number for number, leaf in enumerate(leaves) if _is_floating(leaf)]
+    with jax.enable_x64(True):
+        inner, weights = fn(_float64(call)), jax.tree.leaves(_float64(cotangent))
+
+    def weighted(*values: Any) -> Any:
+        at = list(leaves)
+        for number, value in zip(floating, values, strict=True):
+            at[number] = value
+        out = jax.tree.leaves(_call(inner, jax.tree.unflatten(treedef, at), {}))
+        return sum(
+            np.sum(weight * part)
+            for weight, part in zip(weights, out, strict=True)
+            if _is_floating(part)
+        )
+
+    numbers = tuple(range(len(floating)))
+    grads = jacobian(weighted, numbers, False)(*(leaves[number] for number in floating))
+    found = [np.zeros(np.shape(leaf), jax.dtypes.float0) for leaf in leaves]
+    for number, grad in zip(floating, grads, strict=True):
+        found[number] = grad
+    return tuple(jax.tree.unflatten(treedef, found))
+
+
+def _is_floating(leaf: Any) -> bool:
+    # bfloat16 and float8 are of kind V for NumPy, and so is float0.
+    if is_key(leaf) or np.asarray(leaf).dtype == jax.dtypes.float0:
+        return False
+    return np.asarray(leaf).dtype.kind in "fV"

@@ -6,7 +6,7 @@ Imports JAX, for its trees only.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import jax
 import numpy as np
@@ -15,11 +15,17 @@ from composer.transforms._keys import is_key
 
 Rows = tuple[tuple[Any, ...], dict[str, Any]]
 
+_UNMAPPED: Final = object()
+
 
 def leaf_axes(prefix: Any, tree: Any) -> list[int | None]:
     """The axis of every leaf, from a prefix tree in which None means unmapped."""
-    full = jax.tree.broadcast(prefix, tree, is_leaf=lambda node: node is None)
-    return list(jax.tree.leaves(full, is_leaf=lambda node: node is None))
+    # A None in the prefix is an axis; a None in the tree is no leaf, and has none.
+    marked = jax.tree.map(
+        lambda axis: _UNMAPPED if axis is None else axis, prefix, is_leaf=lambda node: node is None
+    )
+    axes = jax.tree.leaves(jax.tree.broadcast(marked, tree))
+    return [None if axis is _UNMAPPED else axis for axis in axes]
 
 
 def take_row(leaf: Any, axis: int | None, row: int) -> Any:

@@ -123,9 +123,13 @@ def leaf_numbers(out: Any, path: Path, ctx: Context, argument: str | None = None
     real: list[str] = []
     here = out
     for key in path:
-        if isinstance(key, int) and key < 0:
-            key += len(here)
-        real.append(str(key))
+        # JAX's paths name the parts of a named tuple.
+        fields = getattr(here, "_fields", None)
+        if isinstance(key, int):
+            number = key % len(here)
+            real.append(str(number) if fields is None else fields[number])
+        else:
+            real.append(key)
         here = _step(here, key)
     found = enumerate(leaves_with_paths(out))
     return [number for number, (at, _) in found if [str(key) for key in at[: len(real)]] == real]

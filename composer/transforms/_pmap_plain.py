@@ -10,6 +10,7 @@ import jax
 from composer._signature import Signature
 from composer.plugin import ComposeError, Context, fail
 from composer.transforms._axes import packed
+from composer.transforms._bound_axes import refuse_devices_outside
 from composer.transforms._mapped_checks import check_mapped
 from composer.transforms._sync import plan_sync, sort_leaves, synced_leaf, unsort_leaves
 
@@ -28,6 +29,7 @@ def build_plain(layer: Pmap, fn: Callable[..., Any], ctx: Context) -> Callable[.
     made: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
     def prepared(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...]]:
+        refuse_devices_outside(ctx)
         args, kwargs = inner.bind(args, kwargs)
         axes, behind = layer.axes_of_call(ctx, args, kwargs)
         sizes = check_mapped(ctx, args, kwargs, axes, behind)

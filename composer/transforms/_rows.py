@@ -11,6 +11,7 @@ import jax.numpy as jnp
 
 from composer.plugin import ComposeError, Context, fail
 from composer.transforms._loops import leaf_axes
+from composer.transforms._mapped_checks import check_mapped
 from composer.transforms._outputs import Path
 
 if TYPE_CHECKING:
@@ -54,6 +55,24 @@ class Rows:
             cure="sync: pmean     # one value for all devices; or merge: false, one for each",
         )
 
+    def check_place(self, leaf: Any, path: Path, axis: int, ctx: Context) -> None:
+        """Refuse a place for the device axis that the output does not have.
+
+        Raises:
+            ComposeError: CMP209.
+        """
+        if -leaf.ndim <= axis + 1 and axis <= leaf.ndim:
+            return
+        name = ".".join(map(str, path)) or "the output"
+        raise fail(
+            ComposeError,
+            "CMP209",
+            f"{ctx.word}: out_axes puts the device axis at {axis} of {name!r}, but on each"
+            f" device that is {leaf.dtype}{list(leaf.shape)}",
+            place=ctx.place,
+            cure=f"out_axes: 0     # or up to {leaf.ndim}" if leaf.ndim else "out_axes: 0",
+        )
+
     def cut_padding(self, leaf: Any, axis: int) -> Any:
         """A merged output without the rows that padding added.
 
@@ -74,12 +93,12 @@ def rows_of_call(
     """Find the batch size and decide how many rows go onto the devices.
 
     Raises:
-        ComposeError: CMP209 a mapped axis that does not exist, or sizes that differ;
-            CMP301 rows that do not divide, too few rows, or none.
+        ComposeError: CMP209 a mapped axis that does not exist; CMP213 axes that do not
+            follow the argument's tree; CMP214 sizes that differ; CMP301 rows that do not
+            divide, too few rows, or none.
     """
+    check_mapped(ctx, *values, *prefix)
     axes, sizes, weight_leaf = _mapped_axes(layer, ctx, values, prefix)
-    if len(set(sizes.values())) > 1:
-        raise _differ(sizes, ctx)
     name, batch = next(iter(sizes.items()))
     if batch == 0:
         raise _wrong_rows(ctx, f"the batch is empty: {name} has 0 rows", "at least one row")
@@ -112,14 +131,13 @@ def _mapped_axes(
     ):
         name, below = _argument_of(path, ctx)
         if name == layer.weights and axis is not None:
+            if below:
+                raise _weight_tree(name, ctx)
             weight_leaf = number
         if axis is None:
             axes.append(None)
             continue
-        rank = jnp.ndim(leaf)
-        if not -rank <= axis < rank:
-            raise _no_axis(f"{name}{below}", axis, leaf, ctx)
-        axes.append(axis % rank)
+        axes.append(axis % jnp.ndim(leaf))
         sizes[f"{name}{below} (axis {axis})"] = jnp.shape(leaf)[axis]
     if layer.weights is not None and weight_leaf is None:
         raise _wrong_rows(
@@ -130,6 +148,14 @@ def _mapped_axes(
     return tuple(axes), sizes, weight_leaf
 
 
+def _weight_tree(name: str, ctx: Context) -> Exception:
+    return _wrong_rows(
+        ctx,
+        f"the weights {name!r} are a tree; they are one array with a weight for each row",
+        "weights: NAME     # an argument of its own",
+    )
+
+
 def _argument_of(path: Any, ctx: Context) -> tuple[str, str]:
     """An argument's name and the key path inside it, from a path in (args, kwargs)."""
     first, second, *below = path
@@ -138,28 +164,6 @@ def _argument_of(path: Any, ctx: Context) -> tuple[str, str]:
     names = ctx.arguments
     name = names[second.idx] if second.idx < len(names) else f"argument {second.idx}"
     return name, jax.tree_util.keystr(tuple(below))
-
-
-def _no_axis(name: str, axis: int, leaf: Any, ctx: Context) -> Exception:
-    return fail(
-        ComposeError,
-        "CMP209",
-        f"{ctx.word}: {name} is mapped on axis {axis}, but it is"
-        f" {jnp.result_type(leaf)}{list(jnp.shape(leaf))}",
-        place=ctx.place,
-        cure=f"in_axes: {{{name.partition('[')[0]}: null}}     # or leave it out: not mapped",
-    )
-
-
-def _differ(sizes: dict[str, int], ctx: Context) -> Exception:
-    return fail(
-        ComposeError,
-        "CMP209",
-        f"{ctx.word}: the mapped axes have different sizes",
-        place=ctx.place,
-        notes=[f"{name}: {size}" for name, size in sizes.items()],
-        cure="in_axes with the batch axis of each argument, null for those without one",
-    )
 
 
 def _wrong_rows(ctx: Context, message: str, cure: str) -> Exception:

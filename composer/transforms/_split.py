@@ -10,9 +10,11 @@ import jax.numpy as jnp
 from jax.sharding import PartitionSpec
 
 from composer._devices import line_of_devices
-from composer.plugin import Context
+from composer.plugin import ComposeError, Context, fail
 from composer.transforms._axes import packed
+from composer.transforms._bound_axes import refuse_devices_outside
 from composer.transforms._loops import leaf_axes
+from composer.transforms._outputs import describe
 from composer.transforms._pmap_plain import _numbers, _signed
 from composer.transforms._rows import Rows, fit_leaf, rows_of_call
 from composer.transforms._sync import Plan, plan_sync, sort_leaves, synced_leaf, unsort_leaves
@@ -26,6 +28,7 @@ def build_split(layer: Pmap, fn: Callable[..., Any], ctx: Context) -> Any:
     inner = ctx.signature.without(*ctx.static)
 
     def split(*args: Any, **kwargs: Any) -> Any:
+        refuse_devices_outside(ctx)
         args, kwargs = inner.bind(args, kwargs)
         mesh = line_of_devices(layer.find_devices(ctx), layer.axis)
         axes, behind = layer.axes_of_call(ctx, args, kwargs)
@@ -101,7 +104,16 @@ class _Call:
         # With a sync there is one axis for all that is not synced.
         if self.layer.sync is not None:
             return [self.layer.out_axes] * len(jax.tree.leaves(out))  # type: ignore[list-item]  # checked by the layer
-        return leaf_axes(self.layer.out_axes, out)
+        try:
+            return leaf_axes(self.layer.out_axes, out)
+        except ValueError:
+            raise fail(
+                ComposeError,
+                "CMP209",
+                f"{self.ctx.word}: out_axes do not follow the output, which is {describe(out)}",
+                place=self.ctx.place,
+                cure="out_axes: 0     # one place in all outputs; a list is for a tuple",
+            ) from None
 
     def _outgoing(self, leaf: Any, plan: Plan, axis: int | None, weight: Any) -> Any:
         leaf = leaf if hasattr(leaf, "dtype") else jnp.asarray(leaf)
@@ -112,6 +124,7 @@ class _Call:
         if self.layer.merge:
             self.rows.check_merge(leaf, plan.path, axis, self.ctx)
             return leaf if axis >= 0 else jnp.moveaxis(leaf, axis, 0)
+        self.rows.check_place(leaf, plan.path, axis, self.ctx)
         return jnp.expand_dims(leaf, max(axis, 0))
 
     def _weight(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -95,7 +95,8 @@ def plan_sync(spec: object, out: Any, ctx: Context) -> list[Plan]:
         used.add(chosen)
         plans.append(Plan(path, chosen.word, len(chosen.path) == len(path)))
     for entry in entries:
-        if entry not in used and not entry.rest:
+        # Without a path it is one word for all outputs, of which there may be none.
+        if entry not in used and not entry.rest and entry.path:
             raise _unused(entry, plans, ctx)
     return plans
 
@@ -131,7 +132,9 @@ def _unused(entry: Entry, plans: list[Plan], ctx: Context) -> Exception:
     )
 
 
-def synced_leaf(leaf: Any, plan: Plan, axis: str, weight: Any, ctx: Context) -> Any:
+def synced_leaf(
+    leaf: Any, plan: Plan, axis: str | tuple[str, ...], weight: Any, ctx: Context
+) -> Any:
     """One leaf after its collective over `axis`; `weight` is the sum of this device's weights.
 
     Raises:
@@ -148,18 +151,15 @@ def synced_leaf(leaf: Any, plan: Plan, axis: str, weight: Any, ctx: Context) -> 
     if plan.word in ("same", "device0"):
         return same_or_first(leaf, plan, axis)
     if is_key(leaf):
-        raise _not_floating(plan, f"key<{dtype}>", "same or device0", ctx)
+        raise _not_floating(plan, str(dtype), ctx)
     if plan.word in ("pmax", "pmin"):
         least = leaf.astype(jnp.int32) if dtype == jnp.bool_ else leaf
         collective: Any = lax.pmax if plan.word == "pmax" else lax.pmin
         return collective(least, axis).astype(dtype)
-    floating = jnp.issubdtype(dtype, jnp.inexact)
     if plan.word == "psum":
-        if not floating and not plan.explicit:
-            raise _not_floating(plan, str(dtype), "psum, pmax, pmin, same or device0", ctx)
-        return lax.psum(leaf.astype(jnp.int32) if dtype == jnp.bool_ else leaf, axis)
-    if not floating:
-        raise _not_floating(plan, str(dtype), "psum, pmax, pmin, same or device0", ctx)
+        return lax.psum(summand(leaf, plan, ctx), axis)
+    if not jnp.issubdtype(dtype, jnp.inexact):
+        raise _not_floating(plan, str(dtype), ctx)
     if weight is None:
         return lax.pmean(leaf, axis)
     # A device with padding only has no mean of its own: 0/0 must not reach the sum.
@@ -172,20 +172,49 @@ def synced_leaf(leaf: Any, plan: Plan, axis: str, weight: Any, ctx: Context) -> 
     return lax.psum(kept, axis) / lax.psum(share, axis)
 
 
-def _not_floating(plan: Plan, dtype: str, choice: str, ctx: Context) -> Exception:
+def summand(leaf: Any, plan: Plan, ctx: Context) -> Any:
+    """A leaf as it enters a sum: bools count as int32.
+
+    Raises:
+        ComposeError: CMP303, a key, or integers that the sum was not asked for by name.
+    """
+    import jax.numpy as jnp
+
+    from composer.transforms._keys import is_key
+
+    dtype = jnp.result_type(leaf)
+    if is_key(leaf) or not (plan.explicit or jnp.issubdtype(dtype, jnp.inexact)):
+        raise _not_floating(plan, str(dtype), ctx)
+    return leaf.astype(jnp.int32) if dtype == jnp.bool_ else leaf
+
+
+def _not_floating(plan: Plan, dtype: str, ctx: Context) -> Exception:
     name = _shown(plan.path)
+    key = "key" in dtype
+    if ctx.word == "pmap":
+        choice = "same or device0" if key else "psum, pmax, pmin, same or device0"
+        cure = (
+            f"sync: {{{name if plan.path else 'NAME'}: ..., _: {plan.word}}}     # ... is {choice}"
+        )
+    else:
+        choice = "all_gather" if key else "psum, pmax or pmin"
+        cure = f"outputs: ...     # floating ones; {name} by name in a layer of its own: {choice}"
+    what = f"output {name!r}" if plan.path else name
+    why = (
+        f", which is {dtype}; only floating numbers are summed unasked"
+        if plan.word != "pmean" and not key
+        else f", which is {dtype}, would not be {dtype} any more"
+    )
     return fail(
         ComposeError,
         "CMP303",
-        f"{ctx.word}: {plan.word} of output {name!r}, which is {dtype},"
-        f" would not be {dtype} any more",
+        f"{ctx.word}: {plan.word} of {what}{why}",
         place=ctx.place,
-        cure=f"sync: {{{name if plan.path else 'NAME'}: ..., _: {plan.word}}}"
-        f"     # ... is {choice}",
+        cure=cure,
     )
 
 
-def same_or_first(leaf: Any, plan: Plan, axis: str) -> Any:
+def same_or_first(leaf: Any, plan: Plan, axis: str | tuple[str, ...]) -> Any:
     """Device 0's value on every device; with `same`, an error at run time if they differ."""
     import jax
     import jax.numpy as jnp

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
-from composer.plugin import Context, Transform, nearest
+from composer.plugin import Context, Page, Transform, nearest
 from composer.transforms._derivative import Argnums
 
 
@@ -45,16 +45,50 @@ class Checkpoint(Transform, frozen=True):
         """`jax.checkpoint(fn, ...)`."""
         import jax
 
+        made: Callable[..., Any] = jax.checkpoint(
+            fn,
+            prevent_cse=self.prevent_cse,
+            policy=self._policy(self.policy),
+            static_argnums=self._static_numbers(ctx),
+        )
+        return made
+
+    def _static_numbers(self, ctx: Context) -> tuple[int, ...]:
         names = [ctx.resolve(item, "static_argnums") for item in _several(self.static_argnums)]
-        nums = tuple(
+        return tuple(
             ctx.argnum(n, "static_argnums") if isinstance(n, str) else n
             for n in names
             if n not in ctx.static
         )
-        made: Callable[..., Any] = jax.checkpoint(
-            fn, prevent_cse=self.prevent_cse, policy=self._policy(self.policy), static_argnums=nums
+
+    def code(self, fn: str, ctx: Context, page: Page) -> str:
+        """`jax.checkpoint(fn, ...)`."""
+        nums, cse = self._static_numbers(ctx), self.prevent_cse
+        return page.call(
+            f"{page.use('jax')}.checkpoint",
+            fn,
+            prevent_cse=None if cse is True else page.literal(cse, ctx, "prevent_cse"),
+            policy=None if self.policy is None else self._policy_code(self.policy, ctx, page),
+            static_argnums=page.literal(nums, ctx, "static_argnums") if nums else None,
         )
-        return made
+
+    def _policy_code(self, policy: object, ctx: Context, page: Page) -> str:
+        if not isinstance(policy, str | dict):
+            return page.callable(policy, ctx, "policy")
+        known = f"{page.use('jax')}.checkpoint_policies"
+        if isinstance(policy, str):
+            return f"{known}.{policy}"
+        [(name, arguments)] = policy.items()
+        if isinstance(arguments, dict):
+            given = {key: list(v) if isinstance(v, tuple) else v for key, v in arguments.items()}
+            texts = {key: page.literal(v, ctx, "policy") for key, v in given.items()}
+            return page.call(f"{known}.{name}", **texts)
+        several = arguments if isinstance(arguments, tuple) else (arguments,)
+        if name == "save_from_both_policies":
+            return page.call(
+                f"{known}.{name}", *(self._policy_code(item, ctx, page) for item in several)
+            )
+        return page.call(f"{known}.{name}", *(page.literal(i, ctx, "policy") for i in several))
 
     def reference(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
         """The function itself."""

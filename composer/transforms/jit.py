@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
-from composer.plugin import Context, Transform
+from composer.plugin import Context, Page, Transform
 from composer.transforms._derivative import Argnums
+from composer.transforms._shardings_code import shardings
 from composer.transforms._specs import (
     axis_names,
     check_specs,
@@ -32,6 +33,8 @@ class Jit(Transform, frozen=True):
 
     word: ClassVar[str] = "jit"
     marks_static: ClassVar[bool] = True
+    # XLA's options can name files and folders to write to, such as xla_dump_to.
+    unsealed: ClassVar[tuple[str, ...]] = ("compiler_options",)
 
     in_shardings: Annotated[object, "How the arguments are laid out: axis names, by name."] = None
     out_shardings: Annotated[object, "How the outputs are laid out."] = None
@@ -54,10 +57,10 @@ class Jit(Transform, frozen=True):
         """Resolve all argument names and positions, and the mesh axes."""
         for what in ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames"):
             for item in _several(getattr(self, what)):
-                if what.startswith("donate"):
+                name = ctx.resolve(item, what)
+                # By keyword only there is no position, and JAX needs none.
+                if what.startswith("donate") and name not in ctx.signature.keyword_only:
                     ctx.argnum(item, what)
-                else:
-                    ctx.resolve(item, what)
         if isinstance(self.in_shardings, dict):
             ctx.by_argument(self.in_shardings, "in_shardings")
         ctx.check_mesh_axes(axis_names((self.in_shardings, self.out_shardings)))
@@ -70,6 +73,32 @@ class Jit(Transform, frozen=True):
         """`jax.jit(fn, ...)`: JAX's own object."""
         import jax
 
+        options = self._plain() | self._static(ctx) | self._donated(ctx) | self._shardings(ctx)
+        return jax.jit(fn, **options)
+
+    def code(self, fn: str, ctx: Context, page: Page) -> str:
+        """`jax.jit(fn, ...)`."""
+        texts = {n: page.literal(value, ctx, n) for n, value in self._plain().items()}
+        for kind, found in (("static", self._static(ctx)), ("donate", self._donated(ctx))):
+            # Names are enough where the function has them: those that are exposed have a def.
+            named = kind == "static" and bool(ctx.exposed)
+            option = f"{kind}_argnames" if named else f"{kind}_argnums"
+            value = found.get(option, ())
+            if value:
+                texts[option] = page.literal(value[0] if len(value) == 1 else value, ctx, option)
+        if self.in_shardings is not None:
+            texts["in_shardings"] = shardings(self._in_specs(ctx), ctx, page, "in_shardings")
+        if self.out_shardings is not None:
+            specs = output_specs(self.out_shardings, ctx.signature.output)
+            texts["out_shardings"] = shardings(specs, ctx, page, "out_shardings")
+        return page.call(f"{page.use('jax')}.jit", fn, **texts)
+
+    def reference(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
+        """The function itself, uncompiled."""
+        return fn
+
+    def _plain(self) -> dict[str, Any]:
+        """Options that go to JAX as they are, defaults left out."""
         plain: dict[str, Any] = {
             "keep_unused": self.keep_unused,
             "inline": self.inline,
@@ -77,15 +106,7 @@ class Jit(Transform, frozen=True):
             "device": self.device,
             "backend": self.backend,
         }
-        options: dict[str, Any] = {
-            name: value for name, value in plain.items() if value not in (None, False)
-        }
-        options |= self._static(ctx) | self._donated(ctx) | self._shardings(ctx)
-        return jax.jit(fn, **options)
-
-    def reference(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
-        """The function itself, uncompiled."""
-        return fn
+        return {name: value for name, value in plain.items() if value not in (None, False)}
 
     def _static(self, ctx: Context) -> dict[str, Any]:
         items = [*_several(self.static_argnums), *_several(self.static_argnames)]
@@ -130,7 +151,9 @@ def _numbers_and_names(kind: str, names: set[Any], ctx: Context) -> dict[str, An
         for n in names
         if n not in ctx.signature.keyword_only
     )
-    by_name = sorted(n for n in names if isinstance(n, str))
+    by_name = sorted(
+        n for n in names if isinstance(n, str) and n not in ctx.signature.positional_only
+    )
     options: dict[str, Any] = {}
     if numbers:
         options[f"{kind}_argnums"] = tuple(numbers)

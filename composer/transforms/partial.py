@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar
 
-from composer.plugin import ComposeError, Context, Signature, Transform, fail
+from composer.plugin import ComposeError, Context, Page, Signature, Transform, fail
 
 
 class Partial(Transform, frozen=True):
@@ -80,6 +80,27 @@ class Partial(Transform, frozen=True):
             return fn(*positional, *unnamed, *given, **rest, **kwargs)
 
         return ctx.named(call)
+
+    def code(self, fn: str, ctx: Context, page: Page) -> str:
+        """A function of the arguments that are left."""
+        bound = {n: v for n, v in self.binds(ctx.signature).items() if n not in ctx.static}
+        unnamed = self.args[len(ctx.signature.positional) :]
+        if not bound and not unnamed:
+            return fn
+        fn = page.short(fn, f"bound_{page.name}")
+        extra = [page.literal(value, ctx, "args") for value in unnamed]
+        given = [
+            page.literal(bound[name], ctx, name) if name in bound else name
+            for name in page.arguments(ctx)
+        ]
+        left = [name for name in page.parameters(ctx) if name not in bound]
+        many = ["*args"] if ctx.signature.open_ended else []
+        return page.glue(
+            f"partial_{page.name}",
+            left,
+            [f"return {fn}({', '.join([*given, *extra, *many])})"],
+            f"`{page.name}` with {' and '.join(bound) or 'its first arguments'} bound.",
+        )
 
     def reference(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
         """A call by keyword alone."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from composer.plugin import Context, Diagnostic, ParameterError, Transform
+from composer.plugin import Context, Diagnostic, Page, ParameterError, Transform
 from composer.transforms._axes import Axes, axes_for_call, check_axes, something_mapped
 from composer.transforms._derivative import Argnums
 from composer.transforms._sync import check_sync, flatten_sync
@@ -53,9 +53,17 @@ class Pmap(Transform, frozen=True):
         check_axes(self, "in_axes", self.in_axes)
         check_axes(self, "out_axes", self.out_axes)
         check_sync(self, self.sync)
+        if self.axis_size is not None and self.axis_size < 1:
+            raise self.wrong("axis_size", f"is {self.axis_size}; it is at least 1")
         for field, default in (("merge", False), ("remainder", "error"), ("weights", None)):
             if not self.split and getattr(self, field) != default:
                 raise self._excluded(field, "needs split: true", "split: true")
+        if self.split and self.static_broadcasted_argnums != ():
+            raise self._excluded(
+                "static_broadcasted_argnums",
+                "is for pmap without split",
+                "static: [NAME]     # at the top level of the pipeline, or compose(static=...)",
+            )
         if self.remainder == "pad" and self.weights is None:
             raise self._excluded(
                 "remainder",
@@ -79,7 +87,9 @@ class Pmap(Transform, frozen=True):
         for what in ("donate_argnums", "static_broadcasted_argnums"):
             value = getattr(self, what)
             for item in value if isinstance(value, tuple) else (value,):
-                ctx.resolve(item, what)
+                name = ctx.resolve(item, what)
+                if name not in ctx.static:
+                    ctx.argnum(item, what)
         if self.weights is not None:
             ctx.argnum(self.weights, "weights")
         list(flatten_sync(self.sync, ctx.signature.output, ctx))
@@ -101,6 +111,16 @@ class Pmap(Transform, frozen=True):
         from composer.transforms._pmap_plain import build_plain
 
         return build_plain(self, fn, ctx)
+
+    def code(self, fn: str, ctx: Context, page: Page) -> str:
+        """`jax.pmap(fn, ...)`, or a jitted shard_map with all that `split` does written out."""
+        if self.split:
+            from composer.transforms._split_code import split_code
+
+            return split_code(self, fn, ctx, page)
+        from composer.transforms._pmap_code import plain_code
+
+        return plain_code(self, fn, ctx, page)
 
     def reference(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
         """`vmap` with an axis name on one device, then the sync by NumPy."""
@@ -139,6 +159,21 @@ class Pmap(Transform, frozen=True):
             ComposeError: CMP206, nothing is mapped; CMP209, a list that does not fit.
         """
         axes, behind = axes_for_call(self.in_axes, ctx, args, kwargs)
-        whole = axes if isinstance(axes, tuple) else (axes,) * len(args)
+        each = axes if isinstance(axes, tuple) else (axes,) * len(args)
+        constant = self.constants(ctx)
+        whole = tuple(None if i in constant else entry for i, entry in enumerate(each))
         something_mapped([*whole, *behind.values()], ctx)
         return whole, behind
+
+    def constants(self, ctx: Context) -> frozenset[int]:
+        """Positions of the arguments that are constants by `static_broadcasted_argnums`."""
+        value = self.static_broadcasted_argnums
+        found = [
+            ctx.resolve(item, "static_broadcasted_argnums")
+            for item in (value if isinstance(value, tuple) else (value,))
+        ]
+        return frozenset(
+            name if isinstance(name, int) else ctx.arguments.index(name)
+            for name in found
+            if name not in ctx.static
+        )

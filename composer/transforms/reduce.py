@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
-from composer.plugin import ComposeError, Context, Transform, fail
+from composer.plugin import ComposeError, Context, Page, Transform, fail
 from composer.transforms._outputs import Path, find_path, leaves_with_paths
+from composer.transforms._paths_code import changed, in_leaf_order
 
 Axis = int | tuple[int, ...] | None
 Which = int | str | tuple[int | str, ...]
@@ -45,6 +46,30 @@ class Reduce(Transform, frozen=True):
             return self._over_leaves(fn(*args, **kwargs), ctx, apply, jax.tree)
 
         return ctx.named(reduced)
+
+    def code(self, fn: str, ctx: Context, page: Page) -> str:
+        """A function that maps `jnp.mean` or `jnp.sum` over the outputs."""
+        parameters = page.parameters(ctx)
+        call = page.calls(page.short(fn, f"each_{page.name}"), parameters)
+        jnp = page.use("jax.numpy", alias="jnp")
+        axis = "" if self.axis is None else f", axis={page.literal(self.axis, ctx, 'axis')}"
+        change = f"lambda leaf: {jnp}.{self.op}(leaf{axis})" if axis else f"{jnp}.{self.op}"
+        paths = in_leaf_order(find_path(item, ctx.signature.output, ctx) for item in self._which())
+        if paths:
+            text = f'''
+                def NAME(leaf):
+                    """The {self.op} of one output."""
+                    return {jnp}.{self.op}(leaf{axis})
+            '''
+            change = page.helper(f"{self.op}_of_leaf", text)
+        done = changed(page, "out", [(path, change) for path in paths or [()]], ctx)
+        where = "all axes" if self.axis is None else f"axis {self.axis}"
+        return page.glue(
+            f"{self.op}_{page.name}",
+            parameters,
+            [f"out = {call}", f"return {done}"],
+            f"The {self.op} over {where} of {'some' if paths else 'all'} outputs.",
+        )
 
     def reference(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
         """The same by NumPy in float64."""

@@ -5,10 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
-from composer.plugin import ComposeError, Context, Output, Signature, Transform
+from composer.plugin import ComposeError, Context, Output, Page, Signature, Transform
 from composer.transforms._outputs import find_path, pick, tree_without
+from composer.transforms._paths_code import part_at
 
 Which = int | str | tuple[int | str, ...]
+
+WITHOUT = '''
+    def NAME(tree, *paths):
+        """Outputs without some; a tuple with one part left becomes that part."""
+        sequence = isinstance(tree, list | tuple)
+        parts = dict(enumerate(tree)) if sequence else dict(tree)
+        below = {}
+        for key, *rest in paths:
+            key = key % len(tree) if sequence else key
+            below.setdefault(key, []).append(rest)
+        for key, inside in below.items():
+            if [] in inside:
+                del parts[key]
+            else:
+                parts[key] = NAME(parts[key], *inside)
+        if not sequence:
+            return parts
+        kept = tuple(parts.values())
+        return kept[0] if len(kept) == 1 else kept
+'''
 
 
 class Select(Transform, frozen=True):
@@ -65,6 +86,27 @@ class Select(Transform, frozen=True):
             return pick(out, find_path(self.output, known, ctx), ctx)
 
         return ctx.named(selected)
+
+    def code(self, fn: str, ctx: Context, page: Page) -> str:
+        """A function that indexes what `fn` returns."""
+        known, parameters = ctx.signature.output, page.parameters(ctx)
+        call = page.calls(page.short(fn, f"whole_{page.name}"), parameters)
+        paths = [
+            find_path(item, known, ctx)
+            for item in _several(self.output if self.drop is None else self.drop)
+        ]
+        if self.drop is not None:
+            shown = [page.literal(path, ctx, "drop") for path in paths]
+            body = [f"return {page.helper('without', WITHOUT)}({call}, {', '.join(shown)})"]
+            doc = "Some outputs left out."
+        elif isinstance(self.output, tuple):
+            parts = [part_at(page, "out", path, ctx) for path in paths]
+            body = [f"out = {call}", f"return {', '.join(parts)}{',' * (len(parts) == 1)}"]
+            doc = "Some of the outputs."
+        else:
+            body = [f"return {part_at(page, call, paths[0], ctx)}"]
+            doc = "One of the outputs."
+        return page.glue(f"select_{page.name}", parameters, body, doc)
 
     def reference(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
         """The leaves of the whole output, filtered by their paths."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
-from composer.plugin import ComposeError, Context, Transform, fail
+from composer.plugin import ComposeError, Context, Page, Transform, fail
 from composer.transforms._axes import packed
+from composer.transforms._shardings_code import mesh_name
 from composer.transforms._specs import (
     axis_names,
     check_specs,
@@ -70,10 +71,13 @@ class ShardMap(Transform, frozen=True):
         """`jax.shard_map(fn, ...)`, jitted unless a layer outside compiles."""
         import jax
 
+        from composer.transforms._bound_axes import refuse_devices_outside
+
         inner = ctx.signature.without(*ctx.static)
         where = self._where(ctx)
 
         def sharded(*args: Any, **kwargs: Any) -> Any:
+            refuse_devices_outside(ctx)
             args, kwargs = inner.bind(args, kwargs)
             specs, behind = self.specs_of_call(ctx, args, kwargs)
             options: dict[str, Any] = {
@@ -97,7 +101,39 @@ class ShardMap(Transform, frozen=True):
         signature = inner.to_inspect()
         if signature is not None:
             sharded.__signature__ = signature  # type: ignore[attr-defined]  # read by inspect
-        return sharded if ctx.compiled_outside else jax.jit(sharded)
+        return sharded if ctx.compiled_outside else jax.jit(sharded, inline=_while_tracing())
+
+    def code(self, fn: str, ctx: Context, page: Page) -> str:
+        """`jax.shard_map(fn, ...)`, jitted unless a layer outside compiles."""
+        placed, behind = page.split_arguments(ctx)
+        count = len(placed)
+        if ctx.signature.open_ended and isinstance(self.in_specs, tuple):
+            count = max(count, len(self.in_specs) - len(ctx.static))
+        unmapped = dict.fromkeys(sorted(behind))
+        if self.in_specs is None:
+            specs = None
+        else:
+            first, later = self.specs_of_call(ctx, (None,) * count, unmapped)
+            specs = (*first, *later.values())
+        where = self._where(ctx)
+        several = self.axis_names if isinstance(self.axis_names, tuple) else (self.axis_names,)
+        names = page.literal(frozenset(several), ctx, "axis_names") if self.axis_names else None
+        jax = page.use("jax")
+        made = page.call(
+            f"{jax}.shard_map",
+            fn,
+            mesh=mesh_name(where, page),
+            in_specs=None if specs is None else page.literal(specs, ctx, "in_specs"),
+            out_specs=page.literal(
+                output_specs(self.out_specs, ctx.signature.output), ctx, "out_specs"
+            ),
+            axis_names=names,
+            check_vma=None if self.check_vma else "False",
+        )
+        if ctx.compiled_outside:
+            return made
+        inline = "True" if _while_tracing() is True else f"{jax}.Inline.JAX_EARLY"
+        return f"{jax}.jit({page.short(made, f'sharded_{page.name}')}, inline={inline})"
 
     def reference(self, fn: Callable[..., Any], ctx: Context) -> Callable[..., Any]:
         """Blocks cut by NumPy, `vmap` with the axis names on one device, put together again."""
@@ -146,3 +182,14 @@ class ShardMap(Transform, frozen=True):
 
         mesh: Any = self.mesh
         return replace(ctx, mesh=mesh)
+
+
+def _while_tracing() -> Any:
+    """`inline` for a jit that leaves no trace of its own in a program around it.
+
+    jax 0.12 says by an enum when to inline, and takes True for later than tracing.
+    """
+    import jax
+
+    policies = getattr(jax, "Inline", None)
+    return True if policies is None else policies.JAX_EARLY

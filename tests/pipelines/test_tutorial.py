@@ -18,11 +18,9 @@ FOLDER = ROOT / "tutorial"
 P = np.array([0.5, -0.2])
 X = np.array([[1.0, 2.0], [3.0, 4.0]])
 Y = np.array([1.0, 2.0])
-TESTED = set()
 
 
 def out(name):
-    TESTED.add(name)
     return jax.tree.map(np.asarray, composer.load(FOLDER / f"{name}.yaml").call())
 
 
@@ -83,8 +81,9 @@ def test_second_derivatives():
     np.testing.assert_allclose(out("08_hessian"), [[10, 14], [14, 20]], rtol=1e-6)
 
 
-def test_a_training_step_moves_against_the_gradient():
-    np.testing.assert_allclose(out("09_train_step"), P - 0.01 * np.array([-4.8, -7.0]), rtol=1e-6)
+@pytest.mark.parametrize("name", ["09_train_step", "09_train_step_declared"])
+def test_a_training_step_moves_against_the_gradient(name):
+    np.testing.assert_allclose(out(name), P - 0.01 * np.array([-4.8, -7.0]), rtol=1e-6)
 
 
 def test_per_example_gradients_on_each_device():
@@ -99,6 +98,18 @@ def test_the_distributed_step_gives_the_batch_gradient():
     p, x, y = args("10_batch_gradient")
     wanted = 2 / len(y) * x.T @ (x @ p - y)
     np.testing.assert_allclose(out("10_batch_gradient"), wanted, rtol=1e-5)
+
+
+def test_without_the_mean_pmean_averages_row_i_over_the_devices(tmp_path):
+    p, x, y = args("10_batch_gradient")
+    lines = (FOLDER / "10_batch_gradient.yaml").read_text().splitlines(keepends=True)
+    text = "".join(line for line in lines if "reduce: mean" not in line)
+    (tmp_path / "wrong.yaml").write_text(text)
+    (tmp_path / "functions.py").write_text((FOLDER / "functions.py").read_text())
+    got = np.asarray(composer.load(tmp_path / "wrong.yaml").call())
+    each = 2 * (x @ p - y)[:, None] * x
+    assert got.shape == (8, 2)
+    np.testing.assert_allclose(got, each.reshape(4, 8, 2).mean(axis=0), rtol=1e-5, atol=1e-6)
 
 
 def test_batch_norm_is_wrong_per_device_and_right_when_synced():
@@ -148,13 +159,26 @@ def test_environments_stepped_at_once_equal_a_loop_over_them():
         np.testing.assert_allclose(got[row], [angle + 0.05 * speed, speed], rtol=1e-5, atol=1e-6)
 
 
-def test_every_tutorial_pipeline_is_tested_above():
-    source = Path(__file__).read_text()
-    untested = [p.stem for p in FOLDER.glob("*.yaml") if f'"{p.stem}"' not in source]
-    assert untested == []
-
-
 SHIPPED = sorted(ROOT.rglob("*.yaml"))
+
+
+def untested(pipelines, tests):
+    """Pipelines that no test names."""
+    sources = "".join(path.read_text() for path in tests)
+    named = ('"{}"', "pipelines/{}.yaml")
+    return [p.stem for p in pipelines if not any(n.format(p.stem) in sources for n in named)]
+
+
+def test_every_shipped_pipeline_is_named_by_a_test():
+    assert untested(SHIPPED, Path(__file__).parent.glob("test_*.py")) == []
+
+
+def test_a_new_pipeline_without_a_test_is_noticed(tmp_path):
+    new = ROOT / "tutorial" / "16_new.yaml"
+    assert untested([*SHIPPED, new], [Path(__file__).with_name("test_digits.py")]) == [
+        *[path.stem for path in SHIPPED if path.parent == FOLDER],
+        new.stem,
+    ]
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from composer import ComposeError, Jit, Vmap, compose
+from composer import ComposeError, Grad, Jit, Reduce, Vmap, compose
 from composer.plugin import ParameterError
 from composer.testing import Case, check_transform
 
@@ -115,3 +115,96 @@ def test_more_axes_than_arguments_are_refused():
 def test_fewer_axes_than_arguments_are_refused_at_the_call():
     with pytest.raises(ComposeError, match="CMP209 vmap: in_axes has 1 entries, but it is called"):
         compose(dot, Vmap(in_axes=(0,)))(A, A)
+
+
+def test_chunks_keep_every_promise():
+    batch = {"x": A, "n": np.arange(4.0, dtype=np.float32)}
+    keys = jax.random.split(jax.random.key(0), 5)
+    check_transform(
+        Vmap,
+        [
+            Case(Vmap(chunk=2), dot, (A, A)),
+            Case(Vmap(chunk=3), dot, (A, A)),
+            Case(Vmap(chunk=9), dot, (A, A)),
+            Case(Vmap(in_axes={"x": 0, "w": 1}, out_axes=-1, chunk=3), dot, (A, B)),
+            Case(Vmap(in_axes=-1, out_axes=1, chunk=3), lambda x, w: x * w, (B, B)),
+            Case(
+                Vmap(in_axes=(None, {"x": 0, "n": None}), chunk=1),
+                batch_loss,
+                (V, batch | {"n": V[0]}),
+            ),
+            Case(
+                Vmap(in_axes={"batch": 0, "scale": 0}, chunk=3),
+                batch_loss,
+                (V, batch),
+                {"scale": V[[0, 0, 1, 2]]},
+            ),
+            Case(Vmap(in_axes={"x": None}, axis_size=3, chunk=2), lambda x: x * 2, (V,)),
+            Case(Vmap(axis_size=4, chunk=2), lambda x: x * 2, (A,)),
+            Case(Vmap(out_axes={"a": -1, "b": None}, chunk=3), lambda x: {"a": x, "b": V}, (A,)),
+            Case(Vmap(chunk=2), power, (V,), {"n": 2}, static=("n",)),
+            Case(Vmap(chunk=2), lambda key: jax.random.normal(key, (2,)), (keys,)),
+            Case(Vmap(in_axes=1, chunk=2), lambda key: jax.random.normal(key[0]), (keys[None],)),
+        ],
+    )
+
+
+def test_chunks_are_done_one_after_the_other_as_written_by_hand():
+    made = compose(dot, Vmap(in_axes={"x": 0}, chunk=3))
+
+    def by_hand(x, w):
+        return jax.lax.map(lambda x: dot(x, w), x, batch_size=3)
+
+    assert str(jax.make_jaxpr(made)(A, V)) == str(jax.make_jaxpr(by_hand)(A, V))
+
+
+def test_chunks_can_be_differentiated():
+    made = compose(dot, Vmap(in_axes={"x": 0}, chunk=3), Reduce(op="sum"), Grad(argnums="w"), Jit())
+    np.testing.assert_allclose(made(A, V), A.sum(0))
+
+
+def test_no_rows_are_no_chunks():
+    assert compose(dot, Vmap(in_axes={"x": 0}, chunk=3))(A[:0], V).shape == (0,)
+
+
+def test_an_output_that_differs_between_rows_has_an_axis_in_chunks_too():
+    with pytest.raises(ComposeError, match="CMP216 vmap: out_axes is null for the output"):
+        compose(lambda x: x * 2, Vmap(out_axes=None, chunk=2))(A)
+
+
+def test_an_axis_size_that_no_axis_has_is_refused_in_chunks():
+    with pytest.raises(ComposeError) as caught:
+        compose(dot, Vmap(axis_size=3, chunk=2))(A, A)
+    assert str(caught.value) == (
+        "CMP214 vmap: axis_size is 3, but the mapped axes have other sizes\n"
+        "  x on axis 0: 4\n"
+        "  w on axis 0: 4\n"
+        "  write: axis_size: null"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"chunk": 0}, "chunk is 0; it is at least 1"),
+        (
+            {"chunk": 2, "axis_name": "rows"},
+            (
+                "chunk and axis_name exclude each other: a collective would see the rows of one"
+                " chunk only\n  write: axis_name without chunk; or `- reduce: mean` outside, for"
+                " a mean of all rows"
+            ),
+        ),
+        (
+            {"chunk": 2, "spmd_axis_name": "data"},
+            (
+                "chunk and spmd_axis_name exclude each other: rows that are done one chunk after"
+                " the other cannot be split over devices\n  write: one of the two"
+            ),
+        ),
+    ],
+)
+def test_chunks_that_cannot_be_are_refused(options, text):
+    with pytest.raises(ParameterError) as caught:
+        Vmap(**options)
+    assert str(caught.value) == f"CMP037 vmap: {text}"
