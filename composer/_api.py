@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from composer._freeze import frozen
-from composer._load import pipeline_from
+from composer._load import KEYS, pipeline_from
+from composer._overlay import Edit, Resolved, resolve
 from composer._pipeline import Layer, Pipeline
 from composer._registry import Registry, default_registry
 from composer._yaml import Document, parse, read
 from composer.errors import PluginError
 from composer.plugin import Transform
+from composer.transforms import CATALOGUE
 
 if TYPE_CHECKING:
     import jax
@@ -100,22 +102,51 @@ def code(pipeline: Pipeline, *, function: str | None = None) -> str:
     return write_code(pipeline, *parts(pipeline), subs, function)
 
 
-def load(path: str | Path, *, plugins: tuple[str, ...] = ()) -> Pipeline:
+def load(
+    path: str | Path,
+    *,
+    plugins: tuple[str, ...] = (),
+    profiles: Sequence[str] = (),
+    edits: Sequence[Edit] = (),
+) -> Pipeline:
     """Read a pipeline file. Imports neither the function it names nor JAX.
 
     Args:
         path: The file; modules and data are looked up beside it.
         plugins: Plugins to load besides those that the file names.
+        profiles: Profiles of the file, applied in this order.
+        edits: `Set`, `Drop`, `InsertBefore`, `InsertAfter`, applied in this order after them.
 
     Raises:
         PipelineError: the file cannot be read, with every problem in it.
         PluginError: a plugin that a word needs cannot be imported.
     """
-    document = read(Path(path), str(path))
+    return load_resolved(path, plugins=plugins, profiles=profiles, edits=edits)[0]
+
+
+def load_resolved(
+    path: str | Path,
+    *,
+    plugins: tuple[str, ...] = (),
+    profiles: Sequence[str] = (),
+    edits: Sequence[Edit] = (),
+) -> tuple[Pipeline, Resolved]:
+    """As `load`, and who wrote each value."""
+    resolved = _resolve(read(Path(path), str(path)), Path(path), profiles, edits)
+    document = resolved.document
     pipeline = pipeline_from(document, _registry_for(document, plugins).load)
     named = tuple(dict.fromkeys((*pipeline.plugins, *plugins)))
     folder = Path(path).resolve().parent
-    return replace(pipeline, plugins=named, folder=folder, engine=BuildsHere())
+    return replace(pipeline, plugins=named, folder=folder, engine=BuildsHere()), resolved
+
+
+def _resolve(
+    document: Document, path: Path | None, profiles: Sequence[str], edits: Sequence[Edit]
+) -> Resolved:
+    names = (profiles,) if isinstance(profiles, str) else profiles
+    return resolve(
+        document, path=path, keys=KEYS, targets=CATALOGUE, profiles=names, edits=edits
+    )
 
 
 def _registry_for(document: Document, plugins: tuple[str, ...]) -> Registry:
@@ -137,11 +168,23 @@ def _registry_for(document: Document, plugins: tuple[str, ...]) -> Registry:
     return default_registry(tuple(dict.fromkeys((*names, *plugins))))
 
 
-def loads(text: str, *, functions: Mapping[str, Callable[..., Any]] | None = None) -> Pipeline:
+def loads(
+    text: str,
+    *,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    profiles: Sequence[str] = (),
+    edits: Sequence[Edit] = (),
+) -> Pipeline:
     r"""Read sealed pipeline text: names resolve in `functions` only.
 
     Everything that would read a file, import a module or write is refused, so text from
     elsewhere can do no more than call the functions passed here.
+
+    Args:
+        text: The pipeline.
+        functions: The functions that exist, by name.
+        profiles: Profiles of the text, applied in this order.
+        edits: Single edits, applied in this order after them.
 
     Raises:
         PipelineError: the text cannot be read, or reaches outside (CMP040).
@@ -150,7 +193,8 @@ def loads(text: str, *, functions: Mapping[str, Callable[..., Any]] | None = Non
     >>> p.build()(3.0)
     Array(6., dtype=float32, weak_type=True)
     """
-    pipeline = pipeline_from(parse(text), _sealed_registry().load, sealed=True)
+    document = _resolve(parse(text), None, profiles, edits).document
+    pipeline = pipeline_from(document, _sealed_registry().load, sealed=True)
     return replace(pipeline, functions=dict(functions or {}), engine=BuildsHere())
 
 

@@ -10,7 +10,7 @@ import functools
 import types
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,7 +43,7 @@ class Recipe:
         plugins: Names of plugins to load.
         folder: Where references in parameters are looked up first.
         max_traces: How often JAX may trace the stack; None: as often as it likes.
-        static_place: Where `static` is written.
+        static_places: Where each static argument is declared.
     """
 
     layers: tuple[Layer, ...]
@@ -53,7 +53,7 @@ class Recipe:
     plugins: tuple[str, ...] = ()
     folder: Path | None = None
     max_traces: MaxTraces | None = None
-    static_place: Place | None = None
+    static_places: Mapping[str, Place | None] = field(default_factory=dict)
 
     def key(self) -> object:
         """Equal for recipes that compose the same callable.
@@ -229,6 +229,7 @@ class Builder:
             qualname=self.names[number][1],
             folder=self.recipe.folder,
             number=number,
+            outermost=not outside,
             composition=self.chain,
         )
 
@@ -411,7 +412,7 @@ def _check_static(recipe: Recipe, sig: Signature) -> None:
                 ComposeError,
                 "CMP203",
                 f"static names {name!r}, but {sig.title} does not tell the names of its arguments",
-                place=recipe.static_place,
+                place=recipe.static_places.get(name),
                 cure="a function of your own around it, with named arguments",
             )
         if name not in sig.names:

@@ -33,6 +33,7 @@ class Context:
         name: `__name__` of the user's function, as JAX would print it.
         qualname: Its `__qualname__`.
         number: The layer's position in the stack: 0 is the innermost.
+        outermost: Whether no layer stands outside.
         composition: A token that all layers of one composed callable share, and no others;
             hashable, and weak references to it can be made.
         folder: Where `module:name` references are looked up first.
@@ -49,6 +50,7 @@ class Context:
     name: str = "f"
     qualname: str = field(default="")
     number: int = 0
+    outermost: bool = True
     composition: object = field(default=None, compare=False, repr=False)
     folder: Path | None = None
 

@@ -189,9 +189,7 @@ class _Loader:
     def _check_sealed(self, made: Pipeline, data: Data) -> None:
         for name, source in made.sources.items():
             if needs_code(source):
-                message = (
-                    f"sealed text may not read files or name code, as argument {name!r} does"
-                )
+                message = f"sealed text may not read files or name code, as argument {name!r} does"
                 place = self.findings.at("args", name)
                 self.findings.say("CMP040", message, place, "pass the value in the call")
         for key in ("write", "plugins"):

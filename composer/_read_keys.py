@@ -26,7 +26,7 @@ def text(findings: Findings, data: Data, key: str) -> str | None:
         return None
     if isinstance(value, str) and value:
         return value
-    findings.wrong(key, value, "a word")
+    findings.wrong(key, value, "a word", "function: module:function" if key == "function" else None)
     return None
 
 
@@ -98,7 +98,7 @@ def mesh(findings: Findings, data: Data) -> dict[str, int]:
         elif type(size) is not int or size < 1:
             message = f"mesh: axis {name!r} has size {shown(size)}; a size is a whole number from 1"
             findings.say("CMP033", message, findings.at("mesh", name))
-    return dict(value)
+    return value
 
 
 def no_name(findings: Findings, key: str, name: int, cure: str) -> None:

@@ -31,6 +31,12 @@ SHIPPED = sorted((REPOSITORY / "pipelines").glob("**/*.yaml"))
 PRIVATE = ("composer", "pluggy", "msgspec", "yaml", "click", "rich")
 
 
+@pytest.fixture(autouse=True)
+def devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written code sets the number of devices where nobody else has: it must not stay set."""
+    monkeypatch.setenv("JAX_NUM_CPU_DEVICES", "4")
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A user's folder: model.py, a pipeline for each case, and the code of each as NAME_code.py."""

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 import composer
-from composer import Layer, Pipeline, _sources
+from composer import Layer, Pipeline, PipelineError, _sources
 from composer._load import pipeline_from
 from composer._pipeline import Run, SubPipeline, Write
 from composer._registry import default_registry
@@ -268,3 +268,66 @@ def test_every_transform_and_every_kind_of_source_is_tried():
 def test_a_tree_of_shapes_may_begin_with_any_name(first):
     source = _sources.ShapeOnly(shape={first: Shape("f32", (3,))})
     assert read(Pipeline("m:f", (), sources={"x": source}).to_yaml()).sources["x"] == source
+
+
+NOUGHTS = ("0", "0.0", "-0.0", "false")
+
+
+@pytest.mark.parametrize("given", ["{keywords: {n: %s}}", "{args: [%s]}"])
+def test_layers_with_0_and_0_0_and_false_differ(given):
+    start = "composer: 1\nfunction: m:f\nstack:\n  - partial: "
+    texts = [f"{start}{given % nought}\n" for nought in NOUGHTS]
+    assert len({read(text).stack[0].transform for text in texts}) == len(NOUGHTS)
+
+
+def test_pipelines_with_0_and_0_0_and_false_as_an_argument_differ():
+    texts = [f"composer: 1\nfunction: m:f\nargs: {{x: {v}}}\nstack: []\n" for v in NOUGHTS]
+    found = [read(text) for text in texts]
+    assert [[a == b for b in found] for a in found] == [[a is b for b in found] for a in found]
+
+
+def test_a_change_of_the_data_that_was_read_does_not_reach_the_pipeline():
+    text = "composer: 1\nfunction: m:f\nreturns: [loss]\nmesh: {data: 4}\nstack: [jit]\n"
+    document = parse(text)
+    pipeline = pipeline_from(document, default_registry().load)
+    document.data["returns"].append("aux")
+    document.data["mesh"]["model"] = 2
+    assert pipeline == read(text)
+
+
+def test_a_pipeline_is_written_in_the_order_of_the_language_without_defaults():
+    text = (
+        "composer: 1\n"
+        "name: a\n"
+        "function: m:f\n"
+        "static: [n]\n"
+        "returns: [loss]\n"
+        "mesh: {data: 4}\n"
+        "plugins: [p]\n"
+        "args:\n"
+        '  x: "f32[8, 3]"\n'
+        "stack:\n"
+        "  - vmap: {in_axes: {x: 0}}\n"
+        "  - jit: {id: outer}\n"
+        "max_traces: 1\n"
+        "run: {enable_x64: true}\n"
+        "write: {file: a.npz}\n"
+    )
+    assert read(text).to_yaml() == text
+
+
+@pytest.mark.parametrize(
+    ("transform", "where"),
+    [
+        (composer.Then(print), "then.function: a value of type builtin_function_or_method"),
+        (composer.Jit(device=object()), "jit.device: a value of type object"),
+        (composer.Partial(keywords={"x": {1}}), "partial.keywords.x: a value of type set"),
+    ],
+)
+def test_a_python_object_is_not_written(transform, where):
+    with pytest.raises(PipelineError) as caught:
+        Pipeline("m:f", (Layer(composer.Jit()), Layer(transform))).to_yaml()
+    assert str(caught.value) == (
+        f"CMP041 stack[1].{where} is not plain data\n"
+        "  write: text, numbers, true, false, null, lists, dicts"
+    )

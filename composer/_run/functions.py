@@ -44,9 +44,17 @@ def parts(pipeline: Pipeline, *, allow_outside: bool = False) -> tuple[Callable[
         plugins=pipeline.plugins,
         folder=pipeline.folder,
         max_traces=pipeline.max_traces,
-        static_place=pipeline.document.place("static") if pipeline.document is not None else None,
+        static_places={name: _static_place(pipeline, name) for name in pipeline.constants},
     )
     return function_of(pipeline.function, origin, place), recipe
+
+
+def _static_place(pipeline: Pipeline, name: str) -> Place | None:
+    if pipeline.document is None:
+        return None
+    if name in pipeline.static:
+        return pipeline.document.place("static")
+    return pipeline.document.key_place("args", name)
 
 
 def build_sub(source: SubPipeline, path: tuple[str, ...], origin: Origin) -> Callable[..., Any]:

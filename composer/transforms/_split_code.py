@@ -19,10 +19,10 @@ SPECS = '''
         def spec(axis, leaf):
             return P() if axis is None else P(*[None] * (axis % leaf.ndim), AXIS)
 
-        def specs(axis, part):
+        def below(axis, part):
             return jax.tree.map(lambda leaf: spec(axis, leaf), part)
 
-        return jax.tree.map(specs, axes, tree, is_leaf=lambda node: node is None)
+        return jax.tree.map(below, axes, tree, is_leaf=lambda node: node is None)
 '''
 
 EACH = '''

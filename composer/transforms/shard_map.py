@@ -50,6 +50,10 @@ class ShardMap(Transform, frozen=True):
                 if isinstance(size, bool) or not isinstance(size, int) or size < 1:
                     raise self.wrong("mesh", f"has axis {name!r} of size {size!r}")
 
+    def stack_key(self) -> object:
+        """The order of the mesh's axes counts too: it says which device stands where."""
+        return (super().stack_key(), tuple(self.mesh) if isinstance(self.mesh, dict) else None)
+
     def validate(self, ctx: Context) -> None:
         """Resolve argument names and mesh axes."""
         if isinstance(self.in_specs, dict):
@@ -101,7 +105,10 @@ class ShardMap(Transform, frozen=True):
         signature = inner.to_inspect()
         if signature is not None:
             sharded.__signature__ = signature  # type: ignore[attr-defined]  # read by inspect
-        return sharded if ctx.compiled_outside else jax.jit(sharded, inline=_while_tracing())
+        if ctx.compiled_outside:
+            return sharded
+        jitted = jax.jit(sharded, inline=_while_tracing())
+        return jitted if ctx.outermost else ctx.named(_eager_only(jitted, sharded))
 
     def code(self, fn: str, ctx: Context, page: Page) -> str:
         """`jax.shard_map(fn, ...)`, jitted unless a layer outside compiles."""
@@ -182,6 +189,18 @@ class ShardMap(Transform, frozen=True):
 
         mesh: Any = self.mesh
         return replace(ctx, mesh=mesh)
+
+
+def _eager_only(jitted: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    """Jitted for arrays; as it is where a layer outside traces it, whose program it then joins."""
+    import jax
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        leaves = jax.tree.leaves((args, kwargs))
+        traced = any(isinstance(leaf, jax.core.Tracer) for leaf in leaves)
+        return (plain if traced else jitted)(*args, **kwargs)
+
+    return call
 
 
 def _while_tracing() -> Any:

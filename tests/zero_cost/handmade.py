@@ -141,7 +141,7 @@ def shard_map(fn, names, outside):
     made = jax.shard_map(
         fn, mesh=mesh("data"), in_specs=specs, out_specs=P("data"), check_vma=False
     )
-    return (made if outside else jax.jit(named(lambda *args: made(*args), fn))), names
+    return made, names
 
 
 def partial(fn, names, outside):

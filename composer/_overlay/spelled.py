@@ -1,0 +1,116 @@
+"""Edits of the command line and of Python, each to a step with places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from composer._overlay.address import parse_address
+from composer._overlay.edits import Drop, Edit, InsertAfter, InsertBefore, Set, Spelling
+from composer._overlay.nodes import Node, Origin, node_from
+from composer._overlay.steps import Kind, Step, layers_from
+from composer._yaml import Document, dump, parse
+from composer.errors import PipelineError, Place, fail
+
+COMMAND_LINE: Final = "<command line>"
+
+EDITS: Final[Mapping[str, type[Edit]]] = MappingProxyType(
+    {
+        "--set": Set,
+        "--drop": Drop,
+        "--insert-before": InsertBefore,
+        "--insert-after": InsertAfter,
+    }
+)
+"""The edit that each option of the command line makes."""
+
+_KINDS: Final[Mapping[type[Edit], Kind]] = MappingProxyType(
+    {Set: "set", Drop: "drop", InsertBefore: "insert_before", InsertAfter: "insert_after"}
+)
+_WANTED: Final = {
+    "--set": ("ADDRESS=VALUE", "--set stack.vmap.axis_size=8"),
+    "--insert-before": ("LAYER=NEW", "--insert-before jit='{clip: {max_norm: 1.0}}'"),
+    "--insert-after": ("LAYER=NEW", "--insert-after grad='{clip: {max_norm: 1.0}}'"),
+}
+
+
+def parse_edit(option: str, text: str) -> Edit:
+    """The edit of one option of the command line.
+
+    Args:
+        option: A key of `EDITS`.
+        text: What is written behind it; a value in it is YAML.
+
+    Raises:
+        PipelineError: CMP059, there is no value; CMP001 to CMP023, it is not YAML.
+
+    >>> parse_edit("--set", "stack.vmap.in_axes={x: 0}")
+    Set(address='stack.vmap.in_axes', value={'x': 0})
+    """
+    whole = f"{option} {text}"
+    kind = EDITS[option]
+    if kind is Drop:
+        return Drop(text, spelling=Spelling(option, whole))
+    address, _, written = text.partition("=")
+    offset = len(whole) - len(written)
+    if not written.strip():
+        wanted, example = _WANTED[option]
+        place = Place(COMMAND_LINE, 1, len(option) + 2, whole, max(1, len(text)))
+        message = f"{option} takes {wanted}, and here is no value"
+        raise fail(PipelineError, "CMP059", message, place=place, cure=example)
+    try:
+        value = parse(written, COMMAND_LINE)
+    except PipelineError as error:
+        found = (replace(d, place=_moved(d.place, whole, offset)) for d in error.diagnostics)
+        raise PipelineError(*found) from None
+    return kind(address, value.data, spelling=Spelling(option, whole, value, offset))
+
+
+def step_from(edit: Edit) -> Step:
+    """The edit as a step, with places in the text that it was made of.
+
+    Raises:
+        PipelineError: CMP059, what is addressed can't be understood; CMP041, a value is not
+            plain data; CMP053, what is inserted is no layer.
+    """
+    target = edit.address if isinstance(edit, Set) else edit.layer
+    spelling = edit.spelling
+    if spelling is not None:
+        option, file, text = spelling.option, COMMAND_LINE, spelling.text
+        column = len(option) + 2
+    else:
+        option, file, text = type(edit).__name__, "<edits>", repr(edit)
+        column = max(0, text.find(target)) + 1
+    address = parse_address(target, Place(file, 1, column, text, max(1, len(target))))
+    if isinstance(edit, Drop):
+        return Step("drop", address)
+    data = edit.value if isinstance(edit, Set) else edit.new
+    origin = Origin(edit=option)
+    if spelling is not None and spelling.value is not None:
+        node = _spelled(spelling.value, origin, text, spelling.offset)
+    else:
+        node = _plain(data, origin, Place(file, 1, 1, text, len(text)))
+    kind = _KINDS[type(edit)]
+    return Step(kind, address, (node,) if kind == "set" else layers_from(node))
+
+
+def _spelled(value: Document, origin: Origin, text: str, offset: int) -> Node:
+    def move(place: Place) -> Place:
+        return _moved(place, text, offset)
+
+    return node_from(value, origin).moved(move)
+
+
+def _plain(data: object, origin: Origin, place: Place) -> Node:
+    # Refuses what is not plain data, so that a resolved pipeline can always be written.
+    dump(data)
+    return node_from(Document(data, place.file, place.text, {(): place}, {}), origin)
+
+
+def _moved(place: Place | None, text: str, offset: int) -> Place | None:
+    """A place in a value, as a place in the whole option."""
+    if place is None or place.line > 1:
+        return place
+    return replace(place, column=place.column + offset, text=text.split("\n")[0])
