@@ -144,9 +144,7 @@ def _resolve(
     document: Document, path: Path | None, profiles: Sequence[str], edits: Sequence[Edit]
 ) -> Resolved:
     names = (profiles,) if isinstance(profiles, str) else profiles
-    return resolve(
-        document, path=path, keys=KEYS, targets=CATALOGUE, profiles=names, edits=edits
-    )
+    return resolve(document, path=path, keys=KEYS, targets=CATALOGUE, profiles=names, edits=edits)
 
 
 def _registry_for(document: Document, plugins: tuple[str, ...]) -> Registry:

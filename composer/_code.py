@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from composer._compose import Builder, Recipe
+from composer._builder import Builder
 from composer._context import Context
 from composer._freeze import thawed
 from composer._page import Page, cannot_write
 from composer._pipeline import Layer, Pipeline, SubPipeline
+from composer._recipe import Recipe
 from composer._registry import default_registry
 from composer._signature import signature_of
 from composer._sources import Call, Value

@@ -156,9 +156,7 @@ def likely_cure(error: Exception, chain: Chain, number: int) -> str:
     return ""
 
 
-def size_or_branch(
-    error: Exception, number: int, sig: Signature, args: tuple[Any, ...]
-) -> str:
+def size_or_branch(error: Exception, number: int, sig: Signature, args: tuple[Any, ...]) -> str:
     """For a TypeError in the function itself: whole numbers that may have been meant as sizes."""
     if number or not isinstance(error, TypeError):
         return ""

@@ -19,11 +19,13 @@ import jax
 import numpy as np
 from jax.experimental import checkify
 
-from composer._compose import Builder, Recipe, compose
+from composer._builder import Builder
+from composer._compose import compose
 from composer._freeze import Uncacheable
 from composer._load import pipeline_from
 from composer._parameters import parameters
 from composer._pipeline import Layer
+from composer._recipe import Recipe
 from composer._registry import Registry
 from composer._signature import Output, output_from_names
 from composer._yaml import dump, parse

@@ -62,6 +62,7 @@ def written(folder: Path, name: str) -> tuple[composer.Pipeline, Path]:
 def imported(file: Path) -> ModuleType:
     """A module from its file, with its folder first on the path."""
     sys.path.insert(0, str(file.parent))
+    kept = dict(os.environ)  # the code may set JAX up, for a process of its own
     try:
         spec = importlib.util.spec_from_file_location(file.stem, file)
         assert spec is not None
@@ -70,6 +71,8 @@ def imported(file: Path) -> ModuleType:
         spec.loader.exec_module(module)
     finally:
         sys.path.remove(str(file.parent))
+        os.environ.clear()
+        os.environ.update(kept)
         for name in ("model", "functions"):
             sys.modules.pop(name, None)
     return module

@@ -106,7 +106,9 @@ def parse_address(text: str, place: Place) -> Address:
 
 def _is_position(match: re.Match[str]) -> bool:
     word = match["word"]
-    return match["number"] is not None or (word is not None and bool(re.fullmatch("[0-9]{1,9}", word)))
+    return match["number"] is not None or (
+        word is not None and bool(re.fullmatch("[0-9]{1,9}", word))
+    )
 
 
 def _within(place: Place, start: int, width: int) -> Place:
@@ -152,7 +154,9 @@ def find_layer(stack: Node, part: Part, world: World) -> int:
     found = [at for at, layer in enumerate(layers) if name in names_of(layer)]
     if not found and name in world.targets:
         same = world.targets[name]
-        found = [at for at, layer in enumerate(layers) if world.targets.get(word_of(layer) or "") == same]
+        found = [
+            at for at, layer in enumerate(layers) if world.targets.get(word_of(layer) or "") == same
+        ]
     if len(found) > 1:
         raise fail(
             PipelineError,
@@ -202,4 +206,3 @@ def _title(layer: Node) -> str:
 
 def _count(number: int) -> str:
     return f"{number} layer{'' if number == 1 else 's'}, counted from 0" if number else "no layers"
-

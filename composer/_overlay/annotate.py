@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from composer._overlay.nodes import Origin
 from composer._overlay.resolve import Resolved
-from composer._yaml import Path, dump, parse
+from composer._yaml import Document, Path, dump, parse
 from composer.errors import Place, printable
 
 _WIDEST: Final = 64
 
 
-def annotated(resolved: Resolved, keys: tuple[str, ...], *, every: bool = False) -> str:
+def annotated(resolved: Resolved, keys: Sequence[str], *, every: bool = False) -> str:
     """The pipeline as YAML; comments say where values came from.
 
     Args:
@@ -26,14 +27,15 @@ def annotated(resolved: Resolved, keys: tuple[str, ...], *, every: bool = False)
     """
     given = resolved.document.data
     assert isinstance(given, dict)
-    data = {key: given[key] for key in sorted(given, key=keys.index)}
-    text = dump(data)
-    said = _by_line(text, resolved, every)
+    text = dump({key: given[key] for key in sorted(given, key=list(keys).index)})
+    # The text is read again: its writer alone knows on which line each value stands.
+    said = {line.number: line.comment(resolved, every) for line in _lines(parse(text))}
     lines = text.splitlines()
-    widths = [len(line) for at, line in enumerate(lines) if at in said and len(line) <= _WIDEST]
-    column = max(widths, default=0)
+    widths = [len(lines[at]) for at, comment in said.items() if comment]
+    column = max((width for width in widths if width <= _WIDEST), default=0)
     for at, comment in said.items():
-        lines[at] = f"{lines[at]:<{column}}  # {comment}"
+        if comment:
+            lines[at] = f"{lines[at]:<{column}}  # {comment}"
     return "\n".join(lines) + "\n"
 
 
@@ -41,73 +43,95 @@ def origin_text(origin: Origin, place: Place) -> str:
     """Who wrote a value, in a few words: `profile laptop, train.yaml:20`."""
     if origin.edit is not None:
         return origin.edit
-    where = f"{printable(origin.file or 'text')}:{place.line}"
+    where = f"{printable(origin.file or '<text>')}:{place.line}"
     return f"profile {printable(origin.profile)}, {where}" if origin.profile else f"from {where}"
 
 
-def _by_line(text: str, resolved: Resolved, every: bool) -> Mapping[int, str]:
-    """Comments by line, counted from 0."""
-    # The text is read again, because its writer alone knows on which line each value stands.
-    written = parse(text)
-    lines: dict[int, list[Path]] = {}
-    for path, place in written.places.items():
-        if _is_leaf(written.data, path):
-            lines.setdefault(place.line - 1, []).append(path)
-    return {
-        at: comment
-        for at, paths in lines.items()
-        if (comment := _comment(paths, resolved, every))
-    }
+def origins_data(resolved: Resolved) -> list[dict[str, object]]:
+    """Who wrote each value, and where, for a program to read.
+
+    A list, because a key of a pipeline may hold any character that could join a path.
+    """
+    found: list[dict[str, object]] = []
+    for path in _leaves(resolved.document.data, ()):
+        origin, place = resolved.origin(path), resolved.document.place(*path)
+        where = {"file": place.file, "line": place.line, "column": place.column}
+        found.append({"path": list(path), **where, "profile": origin.profile, "edit": origin.edit})
+    return found
 
 
-def _is_leaf(data: object, path: Path) -> bool:
-    for key in path:
-        assert isinstance(data, dict | list)
-        data = data[key]  # type: ignore[index, call-overload]  # a path of this very data
-    return not isinstance(data, dict | list) or not data
+@dataclass(slots=True)
+class _Line:
+    """A line of the text that values stand on.
+
+    Attributes:
+        number: Counted from 0.
+        subject: The outermost value that begins there.
+        values: The scalars and empty collections there.
+    """
+
+    number: int
+    subject: Path
+    values: list[Path]
+
+    def comment(self, resolved: Resolved, every: bool) -> str:
+        """What is said of the values; nothing where all are of the file itself."""
+        own, place_of = Origin(resolved.document.file), resolved.document.place
+        origins = {path: resolved.origin(path) for path in self.values}
+        groups: dict[Origin, list[Path]] = {}
+        for path, origin in origins.items():
+            if every or origin != own:
+                groups.setdefault(origin, []).append(path)
+        # A bare layer that was given a parameter keeps the word that somebody else wrote.
+        if len({*origins.values(), resolved.origin(self.subject)}) == 1:
+            return "".join(origin_text(o, place_of(*self.subject)) for o in groups)
+        return "; ".join(
+            f"{', '.join(self._names(found))}: {origin_text(origin, place_of(*found[0]))}"
+            for origin, found in groups.items()
+        )
+
+    def _names(self, found: list[Path]) -> list[str]:
+        """The values that are meant; a mapping that is meant as a whole by its own name."""
+        shared = _shared(self.values)
+        others = [path for path in self.values if path not in found]
+        names: dict[Path, str] = {}
+        for path in found:
+            length = shared + 1
+            while any(other[:length] == path[:length] for other in others):
+                length += 1
+            names[path[:length]] = printable(".".join(map(str, path[shared:length])))
+        return list(names.values())
 
 
-def _comment(paths: list[Path], resolved: Resolved, every: bool) -> str:
-    """What is said of the values on one line."""
-    origins = {path: resolved.origin(path) for path in paths}
-    own = Origin(resolved.document.file)
-    groups: dict[Origin, list[Path]] = {}
-    for path, origin in origins.items():
-        if every or origin != own:
-            groups.setdefault(origin, []).append(path)
-    shared = _shared(paths)
-    # A layer that an edit gave its first parameter keeps the word that somebody else wrote.
-    whole = {*origins.values(), resolved.origin(shared)}
-    if len(whole) == 1 and groups:
-        return origin_text(origins[paths[0]], resolved.document.place(*paths[0]))
-    said = []
-    for origin, found in groups.items():
-        names = ", ".join(_names(found, paths, len(shared)))
-        said.append(f"{names}: {origin_text(origin, resolved.document.place(*found[0]))}")
-    return "; ".join(said)
+def _shared(paths: list[Path]) -> int:
+    """How many keys all paths begin with, leaving each path one of its own."""
+    shortest = min(map(len, paths)) - 1
+    return next((at for at in range(shortest) if len({path[at] for path in paths}) > 1), shortest)
 
 
-def _names(found: list[Path], paths: list[Path], shared: int) -> list[str]:
-    """The values that are meant, each mapping that is meant as a whole by its own name."""
-    names: dict[Path, str] = {}
-    for path in found:
-        length = shared + 1
-        while any(other[:length] == path[:length] for other in paths if other not in found):
-            length += 1
-        names[path[:length]] = printable(".".join(map(str, path[shared:length])))
-    return list(names.values())
+def _lines(written: Document) -> list[_Line]:
+    found: dict[int, _Line] = {}
+    for path in _leaves(written.data, ()):
+        number = written.key_place(*path).line - 1
+        if number not in found:
+            found[number] = _Line(number, _subject(written, path, number), [])
+        found[number].values.append(path)
+    return list(found.values())
 
 
-def _shared(paths: list[Path]) -> Path:
-    """The layer, source or collection that all values on one line belong to."""
-    low, high = min(paths, key=_order), max(paths, key=_order)
-    same = 0
-    while same < min(len(low), len(high)) and low[same] == high[same]:
-        same += 1
-    # A value that stands alone on its line is named by its last key, unless it is bare.
-    alone = len(paths) == 1 and len(low) > (3 if low[0] == "stack" else 2)
-    return low[: same - 1] if alone else low[:same]
+def _subject(written: Document, path: Path, number: int) -> Path:
+    """The outermost of a value and what it belongs to that begins on the same line."""
+    heads = (path[:length] for length in range(1, len(path) + 1))
+    return next(head for head in heads if written.key_place(*head).line - 1 == number)
 
 
-def _order(path: Path) -> list[tuple[bool, str | int]]:
-    return [(isinstance(key, str), key) for key in path]
+def _leaves(data: object, path: Path) -> Iterator[Path]:
+    """The paths of scalars and of empty collections."""
+    if isinstance(data, dict) and data:
+        for key, part in data.items():
+            yield from _leaves(part, (*path, key))
+    elif isinstance(data, list) and data:
+        for number, item in enumerate(data):
+            yield from _leaves(item, (*path, number))
+    else:
+        yield path

@@ -99,9 +99,7 @@ def read_overlay(node: Node, problems: list[Diagnostic]) -> Overlay:
     return Overlay(replace(node, value=merged), tuple(steps))
 
 
-def apply_overlay(
-    root: Node, overlay: Overlay, world: World, problems: list[Diagnostic]
-) -> Node:
+def apply_overlay(root: Node, overlay: Overlay, world: World, problems: list[Diagnostic]) -> Node:
     """The pipeline with an overlay applied; what is wrong goes into `problems`."""
     root = merge(root, overlay.merged, world, problems)
     for step in overlay.steps:

@@ -12,7 +12,7 @@ from composer._overlay.edits import Drop, Edit, InsertAfter, InsertBefore, Set, 
 from composer._overlay.nodes import Node, Origin, node_from
 from composer._overlay.steps import Kind, Step, layers_from
 from composer._yaml import Document, dump, parse
-from composer.errors import PipelineError, Place, fail
+from composer.errors import Diagnostic, PipelineError, Place, fail
 
 COMMAND_LINE: Final = "<command line>"
 
@@ -51,8 +51,8 @@ def parse_edit(option: str, text: str) -> Edit:
     """
     whole = f"{option} {text}"
     kind = EDITS[option]
-    if kind is Drop:
-        return Drop(text, spelling=Spelling(option, whole))
+    if issubclass(kind, Drop):
+        return kind(text, spelling=Spelling(option, whole))
     address, _, written = text.partition("=")
     offset = len(whole) - len(written)
     if not written.strip():
@@ -63,8 +63,7 @@ def parse_edit(option: str, text: str) -> Edit:
     try:
         value = parse(written, COMMAND_LINE)
     except PipelineError as error:
-        found = (replace(d, place=_moved(d.place, whole, offset)) for d in error.diagnostics)
-        raise PipelineError(*found) from None
+        raise PipelineError(*(_at(d, whole, offset) for d in error.diagnostics)) from None
     return kind(address, value.data, spelling=Spelling(option, whole, value, offset))
 
 
@@ -109,8 +108,13 @@ def _plain(data: object, origin: Origin, place: Place) -> Node:
     return node_from(Document(data, place.file, place.text, {(): place}, {}), origin)
 
 
-def _moved(place: Place | None, text: str, offset: int) -> Place | None:
+def _at(finding: Diagnostic, text: str, offset: int) -> Diagnostic:
+    place = finding.place or Place(COMMAND_LINE, 1, 1, text)
+    return replace(finding, place=_moved(place, text, offset))
+
+
+def _moved(place: Place, text: str, offset: int) -> Place:
     """A place in a value, as a place in the whole option."""
-    if place is None or place.line > 1:
+    if place.line > 1:
         return place
     return replace(place, column=place.column + offset, text=text.split("\n")[0])

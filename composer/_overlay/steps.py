@@ -90,9 +90,7 @@ def _stack_and_layer(address: Address) -> tuple[Path, Part]:
     return path, part
 
 
-def _edit_stack(
-    node: Node, rest: Path, path: Path, part: Part, step: Step, world: World
-) -> Node:
+def _edit_stack(node: Node, rest: Path, path: Path, part: Part, step: Step, world: World) -> Node:
     if rest:
         key, *below = rest
         if key not in node.mapping:
@@ -206,7 +204,10 @@ def _short_form(word: str, behind: Node, path: Path, rest: Parts, new: Node) -> 
         "CMP057",
         f"{word}: {text} is the short form, to which {name!r} cannot be added",
         place=rest[0].place,
-        notes=[f"written at {behind.place}", f"names of its parameters: composer transforms {word}"],
+        notes=[
+            f"written at {behind.place}",
+            f"names of its parameters: composer transforms {word}",
+        ],
         cure=f"{_spelled(path)}={{PARAMETER: {text}, {name}: {value}}}",
     )
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from composer._compose import Recipe, composed
+from composer._compose import composed
 from composer._pipeline import Pipeline, SubPipeline
+from composer._recipe import Recipe
 from composer._reference import resolve
 from composer._run.arguments import Origin, called
 from composer._signature import Output, output_from_names

