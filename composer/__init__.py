@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from composer._api import load as load
     from composer._api import loads as loads
     from composer._compose import compose as compose
-    from composer._overlay import Drop as Drop
-    from composer._overlay import InsertAfter as InsertAfter
-    from composer._overlay import InsertBefore as InsertBefore
-    from composer._overlay import Set as Set
+    from composer._overlay.edits import Drop as Drop
+    from composer._overlay.edits import InsertAfter as InsertAfter
+    from composer._overlay.edits import InsertBefore as InsertBefore
+    from composer._overlay.edits import Set as Set
     from composer._pipeline import Layer as Layer
     from composer._pipeline import Pipeline as Pipeline
     from composer._retrace import MaxTraces as MaxTraces
@@ -61,7 +61,7 @@ __version__: Final = "0.1.0"
 _HOME: Final = {
     "_api": ("Stack", "check", "code", "load", "loads"),
     "_compose": ("compose",),
-    "_overlay": ("Drop", "InsertAfter", "InsertBefore", "Set"),
+    "_overlay.edits": ("Drop", "InsertAfter", "InsertBefore", "Set"),
     "_pipeline": ("Layer", "Pipeline"),
     "_retrace": ("MaxTraces", "RetraceWarning"),
     "errors": (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from composer._freeze import frozen
 from composer._load import KEYS, pipeline_from
-from composer._overlay import Edit, Resolved, resolve
+from composer._overlay import KEYS as OVERLAY_KEYS
 from composer._pipeline import Layer, Pipeline
 from composer._registry import Registry, default_registry
 from composer._yaml import Document, parse, read
@@ -20,6 +20,9 @@ from composer.transforms import CATALOGUE
 
 if TYPE_CHECKING:
     import jax
+
+    from composer._overlay.edits import Edit
+    from composer._overlay.resolve import Resolved
 
 
 class BuildsHere:
@@ -121,7 +124,8 @@ def load(
         PipelineError: the file cannot be read, with every problem in it.
         PluginError: a plugin that a word needs cannot be imported.
     """
-    return load_resolved(path, plugins=plugins, profiles=profiles, edits=edits)[0]
+    document = _overlaid(read(Path(path), str(path)), Path(path), profiles, edits)
+    return _loaded(document, Path(path), plugins)
 
 
 def load_resolved(
@@ -133,16 +137,32 @@ def load_resolved(
 ) -> tuple[Pipeline, Resolved]:
     """As `load`, and who wrote each value."""
     resolved = _resolve(read(Path(path), str(path)), Path(path), profiles, edits)
-    document = resolved.document
+    return _loaded(resolved.document, Path(path), plugins), resolved
+
+
+def _loaded(document: Document, path: Path, plugins: tuple[str, ...]) -> Pipeline:
     pipeline = pipeline_from(document, _registry_for(document, plugins).load)
     named = tuple(dict.fromkeys((*pipeline.plugins, *plugins)))
-    folder = Path(path).resolve().parent
-    return replace(pipeline, plugins=named, folder=folder, engine=BuildsHere()), resolved
+    folder = path.resolve().parent
+    return replace(pipeline, plugins=named, folder=folder, engine=BuildsHere())
+
+
+def _overlaid(
+    document: Document, path: Path | None, profiles: Sequence[str], edits: Sequence[Edit]
+) -> Document:
+    """The document with everything applied that is laid over it."""
+    data = document.data
+    has_own = isinstance(data, dict) and any(key in data for key in OVERLAY_KEYS)
+    if not (profiles or edits or has_own):
+        return document
+    return _resolve(document, path, profiles, edits).document
 
 
 def _resolve(
     document: Document, path: Path | None, profiles: Sequence[str], edits: Sequence[Edit]
 ) -> Resolved:
+    from composer._overlay.resolve import resolve
+
     names = (profiles,) if isinstance(profiles, str) else profiles
     return resolve(document, path=path, keys=KEYS, targets=CATALOGUE, profiles=names, edits=edits)
 
@@ -191,7 +211,7 @@ def loads(
     >>> p.build()(3.0)
     Array(6., dtype=float32, weak_type=True)
     """
-    document = _resolve(parse(text), None, profiles, edits).document
+    document = _overlaid(parse(text), None, profiles, edits)
     pipeline = pipeline_from(document, _sealed_registry().load, sealed=True)
     return replace(pipeline, functions=dict(functions or {}), engine=BuildsHere())
 

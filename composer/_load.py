@@ -61,7 +61,8 @@ class _Loader:
 
     def pipeline(self, written: Data) -> Pipeline:
         """The whole pipeline; of no use if anything was found."""
-        self.findings.unknown(written, KEYS, (), "a pipeline", "key")
+        assert not {"extends", "profiles"} & written.keys(), "overlays are applied before"
+        self.findings.unknown(written, (*KEYS, "extends", "profiles"), (), "a pipeline", "key")
         data = self._given(written, ("composer", "function", "stack"), KEYS)
         self._version(data)
         made = Pipeline(

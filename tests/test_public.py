@@ -10,9 +10,9 @@ import composer
 
 PUBLIC = [
     "Apply", "Cast", "Checkify", "Checkpoint", "Collective", "ComposeError", "ComposerError",
-    "Diagnostic", "Grad", "Hessian", "InputError", "Jacfwd", "Jacrev", "Jit", "Jvp", "Layer",
+    "Diagnostic", "Drop", "Grad", "Hessian", "InputError", "InsertAfter", "InsertBefore", "Jacfwd", "Jacrev", "Jit", "Jvp", "Layer",
     "Map", "MaxTraces", "Partial", "Pipeline", "PipelineError", "PluginError", "Pmap", "Reduce",
-    "Repeat", "RetraceWarning", "Scan", "Select", "SetupError", "ShardMap", "SplitKey", "Stack",
+    "Repeat", "RetraceWarning", "Scan", "Select", "Set", "SetupError", "ShardMap", "SplitKey", "Stack",
     "StopGradient", "Then", "ValueAndGrad", "Vjp", "Vmap", "__version__", "check", "code",
     "compose", "load", "loads",
 ]  # fmt: skip

@@ -2,22 +2,16 @@
 
 Everything happens before a pipeline is made of the data, and every value keeps the place
 where it was written, so that whatever is found later points at the right file and line.
+
+Nothing is imported here: a file without overlays does not pay for them.
 """
 
-from composer._overlay.edits import Drop, Edit, InsertAfter, InsertBefore, Set
-from composer._overlay.nodes import Origin
-from composer._overlay.resolve import Resolved, resolve
-from composer._overlay.spelled import EDITS, parse_edit
+from typing import Final, Literal, TypeAlias
 
-__all__ = [
-    "EDITS",
-    "Drop",
-    "Edit",
-    "InsertAfter",
-    "InsertBefore",
-    "Origin",
-    "Resolved",
-    "Set",
-    "parse_edit",
-    "resolve",
-]
+Kind: TypeAlias = Literal["set", "drop", "insert_before", "insert_after"]
+
+EDIT_KEYS: Final[tuple[Kind, ...]] = ("set", "drop", "insert_before", "insert_after")
+"""The keys that edit: of a profile, and of a file that extends another."""
+
+KEYS: Final = ("extends", "profiles", *EDIT_KEYS)
+"""The keys of a file that are applied before it is read as a pipeline."""

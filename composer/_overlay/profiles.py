@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from composer._findings import kind_of
+from composer._overlay import EDIT_KEYS, Kind
 from composer._overlay.address import BroughtElsewhere, World, is_stack, names_of, parse_address
 from composer._overlay.merge import merge
 from composer._overlay.nodes import Node, Origin, walk
-from composer._overlay.steps import Kind, Step, apply_step, layers_from
+from composer._overlay.steps import Step, apply_step, layers_from
 from composer.errors import ComposerError, Diagnostic, PipelineError, Place, fail, nearest
-
-WORDS: Final[tuple[Kind, ...]] = ("set", "drop", "insert_before", "insert_after")
-"""The keys of a profile that edit, besides those of a pipeline that are merged."""
 
 _EXAMPLES: Final[Mapping[Kind, str]] = {
     "set": "set: {run.simulate_devices: 2}",
@@ -82,7 +80,7 @@ def read_overlay(node: Node, problems: list[Diagnostic]) -> Overlay:
     merged: dict[str | int, Node] = {}
     steps: list[Step] = []
     for key, part in node.mapping.items():
-        kind = next((word for word in WORDS if word == key), None)
+        kind = next((word for word in EDIT_KEYS if word == key), None)
         if kind is None:
             merged[key] = part
             continue
@@ -147,7 +145,7 @@ def chosen(profiles: Mapping[str, Overlay], name: str, root: Node) -> Overlay:
 
 def no_base(node: Node) -> Iterator[Diagnostic]:
     """Edits that stand in a file which inherits nothing."""
-    for word in WORDS:
+    for word in EDIT_KEYS:
         if word in node.mapping:
             place = node.mapping[word].where
             message = f"{word}: edits what is inherited, but this file extends no other"
@@ -158,7 +156,7 @@ def no_base(node: Node) -> Iterator[Diagnostic]:
 def _check_keys(
     node: Node, title: str, allowed: tuple[str, ...], problems: list[Diagnostic]
 ) -> None:
-    known = (*allowed, *WORDS)
+    known = (*allowed, *EDIT_KEYS)
     for key, part in node.mapping.items():
         if key not in known:
             close = nearest(str(key), known)

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
+from composer._overlay import KEYS
 from composer._overlay.address import World
 from composer._overlay.edits import Edit
 from composer._overlay.inherit import inherited
 from composer._overlay.nodes import Origin, document_from, origins_of
-from composer._overlay.profiles import WORDS, apply_overlay, check_profiles, chosen, read_profiles
+from composer._overlay.profiles import apply_overlay, check_profiles, chosen, read_profiles
 from composer._overlay.spelled import step_from
 from composer._overlay.steps import apply_step
 from composer._yaml import Document
 from composer._yaml import Path as NodePath
 from composer.errors import Diagnostic, PipelineError
-
-_OURS: Final = frozenset({"extends", "profiles", *WORDS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ def resolve(
         PipelineError: CMP050 to CMP059, with every problem of the files at once.
     """
     data = document.data
-    if not isinstance(data, dict) or not (profiles or edits or _OURS & data.keys()):
+    if not isinstance(data, dict) or not (profiles or edits or any(key in data for key in KEYS)):
         return Resolved(document, {})
     world = World(tuple(keys), targets)
     problems: list[Diagnostic] = []

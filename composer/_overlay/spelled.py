@@ -7,10 +7,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from composer._overlay import Kind
 from composer._overlay.address import parse_address
 from composer._overlay.edits import Drop, Edit, InsertAfter, InsertBefore, Set, Spelling
 from composer._overlay.nodes import Node, Origin, node_from
-from composer._overlay.steps import Kind, Step, layers_from
+from composer._overlay.steps import Step, layers_from
 from composer._yaml import Document, dump, parse
 from composer.errors import Diagnostic, PipelineError, Place, fail
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from composer._findings import kind_of
+from composer._overlay import Kind
 from composer._overlay.address import (
     Address,
     Part,
@@ -20,7 +21,6 @@ from composer._overlay.nodes import Node
 from composer._yaml import Path, dump
 from composer.errors import ComposerError, PipelineError, fail, nearest
 
-Kind: TypeAlias = Literal["set", "drop", "insert_before", "insert_after"]
 Parts: TypeAlias = tuple[Part, ...]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from composer._overlay import Resolved
+    from composer._overlay.resolve import Resolved
     from composer._pipeline import Pipeline
 
 R = TypeVar("R")
@@ -40,7 +40,7 @@ class Overlays:
     ) -> tuple[Pipeline, Resolved]:
         """As `load`, and who wrote each value."""
         from composer._api import load_resolved
-        from composer._overlay import parse_edit
+        from composer._overlay.spelled import parse_edit
 
         edits = [parse_edit(option, text) for option, text in self.edits]
         return load_resolved(file, plugins=plugins, profiles=self.profiles, edits=edits)
@@ -103,4 +103,3 @@ def overlay_options(function: Callable[..., R]) -> Callable[..., R]:
         return function(*args, overlays=Overlays(profiles, edits), **kwargs)
 
     return command
-

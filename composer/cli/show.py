@@ -22,7 +22,11 @@ from composer.errors import ComposerError
 @click.pass_context
 def command(
     ctx: click.Context,
-    file: str, overlays: Overlays, origin: bool, as_json: bool, plugins: tuple[str, ...]
+    file: str,
+    overlays: Overlays,
+    origin: bool,
+    as_json: bool,
+    plugins: tuple[str, ...],
 ) -> None:
     """Print a pipeline with everything that is laid over it applied.
 
