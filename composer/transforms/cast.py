@@ -91,7 +91,7 @@ class Cast(Transform, frozen=True):
 
     def code(self, fn: str, ctx: Context, page: Page) -> str:
         """A function that casts, calls `fn`, and casts."""
-        from composer.transforms._cast_code import cast_text
+        from composer.transforms._code.cast import cast_text
 
         parameters = page.parameters(ctx)
         call = page.calls(page.short(fn, f"plain_{page.name}"), parameters)

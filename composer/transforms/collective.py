@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from composer.plugin import Context, Page, Transform
 from composer.transforms._arguments import Which, several
+from composer.transforms._code.paths import changed
 from composer.transforms._outputs import find_path
-from composer.transforms._paths_code import changed
 
 Op = Literal[
     "pmean", "psum", "pmax", "pmin", "all_gather", "psum_scatter", "all_to_all", "ppermute"
@@ -86,7 +86,7 @@ class Collective(Transform, frozen=True):
 
     def code(self, fn: str, ctx: Context, page: Page) -> str:
         """A function that runs the collective on the outputs."""
-        from composer.transforms._sync_code import leaf_collective, leaf_exchange
+        from composer.transforms._code.sync import leaf_collective, leaf_exchange
 
         parameters = page.parameters(ctx)
         call = page.calls(page.short(fn, f"local_{page.name}"), parameters)

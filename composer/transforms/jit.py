@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 from composer.plugin import Context, Page, Transform
+from composer.transforms._code.shardings import shardings
 from composer.transforms._derivative import Argnums
-from composer.transforms._shardings_code import shardings
 from composer.transforms._specs import (
     axis_names,
     check_specs,

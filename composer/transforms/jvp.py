@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from composer.plugin import Context, Output, Page, Signature, Transform
 from composer.transforms._chosen import Call, choose, values_of, with_values
-from composer.transforms._chosen_code import chosen_names, of_chosen, tuple_text
+from composer.transforms._code.chosen import chosen_names, of_chosen, tuple_text
 from composer.transforms._derivative import named_or
 from composer.transforms._derivative_checks import checked_output
 from composer.transforms._introduced import (

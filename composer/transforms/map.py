@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 from composer.plugin import Context, Page, Transform
 from composer.transforms._arguments import Which
 from composer.transforms._chosen import Call, check_which, choose, values_of, with_values
-from composer.transforms._chosen_code import chosen_names, inner_def, tuple_text
+from composer.transforms._code.chosen import chosen_names, inner_def, tuple_text
 
 
 class Map(Transform, frozen=True):

@@ -115,10 +115,10 @@ class Pmap(Transform, frozen=True):
     def code(self, fn: str, ctx: Context, page: Page) -> str:
         """`jax.pmap(fn, ...)`, or a jitted shard_map with all that `split` does written out."""
         if self.split:
-            from composer.transforms._split_code import split_code
+            from composer.transforms._code.split import split_code
 
             return split_code(self, fn, ctx, page)
-        from composer.transforms._pmap_code import plain_code
+        from composer.transforms._code.pmap import plain_code
 
         return plain_code(self, fn, ctx, page)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 from composer.plugin import ComposeError, Context, Page, Transform, fail
+from composer.transforms._code.paths import changed, in_leaf_order
 from composer.transforms._outputs import Path, find_path, leaves_with_paths
-from composer.transforms._paths_code import changed, in_leaf_order
 
 Axis = int | tuple[int, ...] | None
 Which = int | str | tuple[int | str, ...]

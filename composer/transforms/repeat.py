@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 from composer.plugin import Context, Page, Transform
 from composer.transforms._arguments import Which, several
 from composer.transforms._chosen import check_which, choose, pack, unpack, values_of, with_values
-from composer.transforms._chosen_code import chosen_names, inner_def, packed_names
+from composer.transforms._code.chosen import chosen_names, inner_def, packed_names
 
 
 class Repeat(Transform, frozen=True):

@@ -16,7 +16,7 @@ from composer.transforms._chosen import (
     values_of,
     with_values,
 )
-from composer.transforms._chosen_code import chosen_names, inner_def, packed_names
+from composer.transforms._code.chosen import chosen_names, inner_def, packed_names
 from composer.transforms._derivative import named_or
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 from composer.plugin import ComposeError, Context, Output, Page, Signature, Transform
+from composer.transforms._code.paths import part_at
 from composer.transforms._outputs import find_path, pick, tree_without
-from composer.transforms._paths_code import part_at
 
 Which = int | str | tuple[int | str, ...]
 

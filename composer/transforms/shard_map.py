@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from composer.plugin import ComposeError, Context, Page, Transform, fail
 from composer.transforms._axes import packed
-from composer.transforms._shardings_code import mesh_name
+from composer.transforms._code.shardings import mesh_name
 from composer.transforms._specs import (
     axis_names,
     check_specs,

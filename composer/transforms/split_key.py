@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from composer.plugin import ComposeError, Context, Page, Transform, fail
 from composer.transforms._arguments import change_arguments, find_argument
-from composer.transforms._chosen_code import chosen_names
+from composer.transforms._code.chosen import chosen_names
 
 AxisName = str | tuple[str, ...] | None
 WAYS = ("axis_name", "num", "like", "fold")

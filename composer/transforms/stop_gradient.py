@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar
 
 from composer.plugin import Context, Page, Transform
 from composer.transforms._arguments import Which, argument_path, change_arguments, several
-from composer.transforms._chosen_code import chosen_names
+from composer.transforms._code.chosen import chosen_names
+from composer.transforms._code.paths import changed, in_leaf_order
 from composer.transforms._outputs import Path, find_path, leaf_numbers
-from composer.transforms._paths_code import changed, in_leaf_order
 
 
 class StopGradient(Transform, frozen=True):

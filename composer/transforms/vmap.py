@@ -15,8 +15,8 @@ from composer.transforms._axes import (
     packed,
     something_mapped,
 )
-from composer.transforms._axes_code import argument_axes, axes_text, fitted_axes
-from composer.transforms._chunks_code import chunked_code
+from composer.transforms._code.axes import argument_axes, axes_text, fitted_axes
+from composer.transforms._code.chunks import chunked_code
 from composer.transforms._mapped_checks import check_mapped
 
 AxisName = str | tuple[str, ...]

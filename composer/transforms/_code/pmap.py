@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from composer.plugin import Context, Page
-from composer.transforms._axes_code import argument_axes, axes_text, fitted_axes
-from composer.transforms._paths_code import changed, nearest_helper
+from composer.transforms._code.axes import argument_axes, axes_text, fitted_axes
+from composer.transforms._code.paths import changed, nearest_helper
+from composer.transforms._code.sync import leaf_collective
 from composer.transforms._sync import flatten_sync
-from composer.transforms._sync_code import leaf_collective
 
 if TYPE_CHECKING:
     from composer.transforms.pmap import Pmap

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from composer._dtypes import LONG_NAMES, short_name
 from composer.plugin import Context, Output, Page, cannot_write
-from composer.transforms._paths_code import changed
+from composer.transforms._code.paths import changed
 from composer.transforms._sync import flatten_sync
 
 KIND = '''

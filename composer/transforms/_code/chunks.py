@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from composer.plugin import Context, Page
-from composer.transforms._axes_code import fitted_axes
-from composer.transforms._chosen_code import inner_def, tuple_text
+from composer.transforms._code.axes import fitted_axes
+from composer.transforms._code.chosen import inner_def, tuple_text
 
 if TYPE_CHECKING:
     from composer.transforms.vmap import Vmap

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from composer.plugin import Context, Page
-from composer.transforms._axes_code import ALIKE, argument_axes, has_sequence
-from composer.transforms._pmap_code import Sync, devices_of
+from composer.transforms._code.axes import ALIKE, argument_axes, has_sequence
+from composer.transforms._code.pmap import Sync, devices_of
 
 if TYPE_CHECKING:
     from composer.transforms.pmap import Pmap
