@@ -98,13 +98,14 @@ class _Stack:
     Attributes:
         shown: How the callable is called.
         by_position: Whether JAX would take keywords for something else.
+        has_defaults: Whether the user's function could be called with fewer arguments.
     """
 
     def __init__(self, builder: Builder, page: Page, sources: Mapping[str, object]) -> None:
         self.builder, self.page, self.sources = builder, page, sources
         self.layers = builder.recipe.layers
         self.outer = builder.signatures[-1]
-        self.shown, self.by_position = "", False
+        self.shown, self.by_position, self.has_defaults = "", False, False
 
     def write(self, reference: str, final: str) -> str:
         """Define `final`, the composed callable; its name."""
@@ -117,7 +118,9 @@ class _Stack:
         placed, behind = page.split_arguments(outside)
         many = ["*args"] if self.outer.open_ended else []
         parameters = self._outer_parameters(placed, many, behind)
-        self.shown = f"{final}({', '.join(name for name in parameters if name != '*')})"
+        self.shown = f"{final}({', '.join(parameters)})"
+        kept = [n for n in self.outer.names if n not in (*page.omitted, *builder.fixed)]
+        self.has_defaults = not all(map(self.outer.required, kept))
         if builder.static:
             self._with_static(reference, final, parameters)
         elif behind:
@@ -296,6 +299,7 @@ def _head(pipeline: Pipeline, page: Page, stack: _Stack, subs: Mapping[str, str]
     source = document.file if document is not None and document.file is not None else None
     name, shown = pipeline.title, stack.shown
     how = ", arguments by position" if stack.by_position else ""
+    how += ", each of them given" if stack.has_defaults else ""
     lines = [f"{name}: plain JAX{' for ' + source if source else ''}.", ""]
     lines.append(f"Written by `composer code`. Call {shown}{how}.")
     for argument, made in subs.items():

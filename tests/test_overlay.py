@@ -1,22 +1,19 @@
-"""Overlays on plain data: what is merged, what is edited, and where each value was written."""
+"""Overlays on plain data: what is merged, and what is edited."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import composer
 from composer import Drop, InsertAfter, InsertBefore, Set
 from composer._load import KEYS
 from composer._overlay.edits import Edit
-from composer._overlay.nodes import Origin
 from composer._overlay.resolve import Resolved, resolve
 from composer._overlay.spelled import parse_edit
-from composer._yaml import dump, parse
-from composer.errors import ComposeError, PipelineError
+from composer._yaml import parse
+from composer.errors import PipelineError
 from composer.transforms import CATALOGUE
 
 BASE = """\
@@ -161,6 +158,17 @@ def test_sealed_text_extends_no_file_but_has_profiles() -> None:
         text + "profiles: {laptop: {drop: pmap}}\n", profiles=("laptop",), edits=(Drop("reduce"),)
     )
     assert [layer.word for layer in found.stack] == ["grad", "vmap", "jit"]
+
+
+@pytest.mark.parametrize("name", ["a\\0b.yaml", "circle.yaml", "lower", "x" * 5000])
+def test_a_base_that_is_no_readable_file_is_said_at_its_name(project: Path, name: str) -> None:
+    (project / "lower").mkdir()
+    (project / "circle.yaml").symlink_to(project / "circle.yaml")
+    with pytest.raises(PipelineError) as caught:
+        load(project, f'extends: "{name}"\n')
+    [found] = caught.value.diagnostics
+    assert found.code in ("CMP014", "CMP050")
+    assert (found.place.line, found.place.column) == (1, 10)
 
 
 # profiles
@@ -321,6 +329,11 @@ def test_what_is_not_plain_data_is_refused_at_the_edit() -> None:
     )
 
 
+def test_an_address_is_no_deeper_than_a_pipeline() -> None:
+    assert "CMP059" in refused(BASE, Set("stack.vmap" + ".a" * 100_000, 1))
+    assert "CMP059" in refused(BASE, Set("stack[" + "1" * 5000 + "]", 1))
+
+
 def test_an_edit_of_python_is_shown_as_it_is_written() -> None:
     assert refused(BASE, Drop("pmpa")) == (
         "<edits>:1:13: CMP054 the stack has no layer 'pmpa'\n"
@@ -337,125 +350,3 @@ def test_edits_are_values_that_compare_by_what_they_do() -> None:
     assert parse_edit("--drop", "pmap") == Drop("pmap") != Drop("jit")
     assert parse_edit("--insert-after", "grad=[jit]") == InsertAfter("grad", ["jit"])
     assert InsertAfter("grad", "jit") != InsertBefore("grad", "jit")
-
-
-# places
-
-
-def test_every_value_keeps_the_place_where_it_was_written(project: Path) -> None:
-    text = (
-        "extends: base.yaml\nname: child\n"
-        "profiles:\n  laptop:\n    set: {stack.vmap.axis_size: 8}\n    run: {simulate_devices: 2}\n"
-    )
-    edit = parse_edit("--set", "stack.vmap.in_axes.w=1")
-    path = project / "child.yaml"
-    path.write_text(text)
-    found = resolve(
-        parse(text, "child.yaml"), path=path, keys=KEYS, targets=CATALOGUE,
-        profiles=("laptop",), edits=(edit,),
-    )  # fmt: skip
-
-    def told(*path: str | int) -> tuple[str, str, Origin]:
-        document = found.document
-        return str(document.key_place(*path)), str(document.place(*path)), found.origin(path)
-
-    base, profile = Origin("base.yaml"), Origin("child.yaml", "laptop")
-    assert told("name") == ("child.yaml:2:1", "child.yaml:2:7", Origin("child.yaml"))
-    assert told("args", "w") == ("base.yaml:4:3", "base.yaml:4:6", base)
-    vmap = ("stack", 1, "vmap")
-    assert told(*vmap) == ("base.yaml:8:5", "base.yaml:8:11", base)
-    assert told(*vmap, "in_axes", "x") == ("base.yaml:8:22", "base.yaml:8:25", base)
-    assert told(*vmap, "in_axes", "w") == (
-        "<command line>:1:26", "<command line>:1:28", Origin(edit="--set"),
-    )  # fmt: skip
-    assert told(*vmap, "axis_size") == ("child.yaml:5:22", "child.yaml:5:33", profile)
-    assert told("run", "simulate_devices") == ("child.yaml:6:11", "child.yaml:6:29", profile)
-    assert found.document.file == "child.yaml"
-
-
-def test_an_error_in_an_inherited_layer_points_into_the_base(project: Path) -> None:
-    pipeline = _child(project, "extends: base.yaml\nname: child\n")
-    assert [str(layer.place) for layer in pipeline.stack] == [
-        f"{project / 'base.yaml'}:{line}:5" for line in range(7, 12)
-    ]
-    assert pipeline.title == "child"
-
-
-def test_a_layer_that_an_edit_brought_is_named_in_a_composing_error(project: Path) -> None:
-    (project / "m.py").write_text("def f(w, x): return w @ x\n")
-    with pytest.raises(ComposeError) as caught:
-        _child(
-            project, "extends: base.yaml\n", parse_edit("--set", "stack.vmap.in_axes={q: 0}")
-        ).build()
-    assert "CMP201" in str(caught.value)
-
-
-def _child(project: Path, text: str, *edits: Edit) -> composer.Pipeline:
-    (project / "child.yaml").write_text(text)
-    return composer.load(project / "child.yaml", edits=edits)
-
-
-# properties
-
-WORDS = st.sampled_from(["grad", "vmap", "jit", "hessian", "checkpoint", "select"])
-LAYERS = st.one_of(
-    WORDS,
-    st.builds(
-        lambda word, values: {word: values},
-        WORDS,
-        st.dictionaries(
-            st.sampled_from(["in_axes", "id", "argnums", "policy"]),
-            st.one_of(st.integers(0, 3), st.sampled_from(["x", "y", "p.q"]), st.none()),
-            min_size=1,
-        ),
-    ),
-)
-STACKS = st.lists(LAYERS, min_size=1, max_size=6)
-
-
-def text_with(stack: list[object]) -> str:
-    return dump({"composer": 1, "function": "m:f", "stack": stack})
-
-
-@given(STACKS)
-def test_no_overlay_is_the_identity(stack: list[object]) -> None:
-    text = text_with(stack)
-    document = parse(text)
-    assert resolved(text).document == parse(text, "p.yaml")
-    overlaid = resolved(text + "profiles: {unused: {name: a}}\n").document
-    assert overlaid.data == document.data
-    assert {path: (p.line, p.column) for path, p in overlaid.places.items()} == {
-        path: (p.line, p.column) for path, p in document.places.items()
-    }
-    assert {path: (p.line, p.column) for path, p in overlaid.keys.items()} == {
-        path: (p.line, p.column) for path, p in document.keys.items()
-    }
-
-
-@given(STACKS, st.data())
-def test_dropping_a_layer_and_inserting_it_again_is_the_identity(
-    stack: list[object], data: st.DataObject
-) -> None:
-    at = data.draw(st.integers(0, len(stack) - 1))
-    text, layer = text_with(stack), stack[at]
-    drop = Drop(f"stack[{at}]")
-    if at > 0:
-        assert stack_of(text, drop, InsertAfter(f"stack[{at - 1}]", layer)) == stack
-    if at < len(stack) - 1:
-        assert stack_of(text, drop, InsertBefore(f"stack[{at}]", layer)) == stack
-    assert stack_of(text, InsertAfter(f"stack[{at}]", layer), drop) == stack
-    assert stack_of(text, InsertBefore(f"stack[{at}]", layer), Drop(f"stack[{at}]")) == stack
-
-
-@given(STACKS, st.data())
-def test_a_value_that_was_set_stands_there_and_nothing_else_has_changed(
-    stack: list[object], data: st.DataObject
-) -> None:
-    at = data.draw(st.integers(0, len(stack) - 1))
-    value = data.draw(st.one_of(st.integers(0, 9), st.text(max_size=5), st.none()))
-    found = stack_of(text_with(stack), Set(f"stack[{at}].chosen", value))
-    [(_, values)] = found[at].items()
-    assert values.pop("chosen") == value
-    before = {} if isinstance(stack[at], str) else next(iter(stack[at].values()))
-    assert values == before
-    assert [*found[:at], *found[at + 1 :]] == [*stack[:at], *stack[at + 1 :]]

@@ -10,11 +10,11 @@ import composer
 
 PUBLIC = [
     "Apply", "Cast", "Checkify", "Checkpoint", "Collective", "ComposeError", "ComposerError",
-    "Diagnostic", "Drop", "Grad", "Hessian", "InputError", "InsertAfter", "InsertBefore", "Jacfwd", "Jacrev", "Jit", "Jvp", "Layer",
-    "Map", "MaxTraces", "Partial", "Pipeline", "PipelineError", "PluginError", "Pmap", "Reduce",
-    "Repeat", "RetraceWarning", "Scan", "Select", "Set", "SetupError", "ShardMap", "SplitKey", "Stack",
-    "StopGradient", "Then", "ValueAndGrad", "Vjp", "Vmap", "__version__", "check", "code",
-    "compose", "load", "loads",
+    "Diagnostic", "Drop", "Grad", "Hessian", "InputError", "InsertAfter", "InsertBefore",
+    "Jacfwd", "Jacrev", "Jit", "Jvp", "Layer", "Map", "MaxTraces", "Partial", "Pipeline",
+    "PipelineError", "PluginError", "Pmap", "Reduce", "Repeat", "RetraceWarning", "Scan",
+    "Select", "Set", "SetupError", "ShardMap", "SplitKey", "Stack", "StopGradient", "Then",
+    "ValueAndGrad", "Vjp", "Vmap", "__version__", "check", "code", "compose", "load", "loads",
 ]  # fmt: skip
 
 TEXT = "composer: 1\nfunction: f\nreturns: [loss]\nmesh: {data: 4}\nstack: [grad, jit]\n"

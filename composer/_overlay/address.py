@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from composer._findings import shown
 from composer._overlay.nodes import Node
 from composer.errors import ComposerError, PipelineError, Place, fail, nearest
 
 _PART: Final = re.compile(
     r"""(?P<dot>\.)?(?:"(?P<quoted>[^"]+)"|(?P<word>[^.\[\]"'\s]+))|\[(?P<number>[0-9]{1,9})\]"""
 )
+# No pipeline is nested deeper, as the reader of YAML says.
+_DEEPEST: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +96,11 @@ def parse_address(text: str, place: Place) -> Address:
         part = place if start is None else _within(place, start + span[0], span[1])
         parts.append(Part(key, part))
         at = match.end()
-    if at < len(text) or not parts or isinstance(parts[0].key, int):
+    if at < len(text) or not 1 <= len(parts) <= _DEEPEST or isinstance(parts[0].key, int):
         raise fail(
             PipelineError,
             "CMP059",
-            f"{text!r} is no address" if text else "an address is missing",
+            f"{shown(text)} is no address" if text else "an address is missing",
             place=place,
             cure="stack.vmap.in_axes.x, run.simulate_devices or stack[2].axis_size",
         )
@@ -163,7 +166,7 @@ def find_layer(stack: Node, part: Part, world: World) -> int:
             "CMP055",
             f"{name} stands {len(found)} times in the stack, so it does not say which one is meant",
             place=part.place,
-            notes=[f"stack[{at}] at {layers[at].place}" for at in found],
+            notes=[f"stack[{at}] {_title(layers[at])}, {layers[at].place}" for at in found],
             cure=" or ".join(f"stack[{at}]" for at in found)
             + f"; or give the layer a name: {{{name}: {{id: NAME}}}}",
         )

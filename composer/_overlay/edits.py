@@ -16,13 +16,11 @@ class Spelling:
         option: `--set` and the like.
         text: The option with what is written behind it.
         value: What stands behind the equals sign, read as YAML.
-        offset: How many characters of `text` stand before it.
     """
 
     option: str
     text: str
     value: Document | None = None
-    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)

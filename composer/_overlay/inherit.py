@@ -106,6 +106,10 @@ def _found(reference: str, written: Node, path: Path) -> Path:
     except ComposerError as error:
         cure = "extends: a file inside the project"
         raise PipelineError(*(replace(item, cure=cure) for item in error.diagnostics)) from None
+    except (OSError, RuntimeError, ValueError) as error:
+        # A circle of links, which Python 3.11 calls a RuntimeError, or a null character.
+        message = f"{reference} is no path that can be followed: {error}"
+        raise fail(PipelineError, "CMP050", message, place=written.place) from None
 
 
 def _check_chain(found: Path, written: Node, chain: tuple[_File, ...]) -> None:

@@ -70,7 +70,7 @@ def resolve(
     root = replace(whole, value=parts)
     check_profiles(root, known, world, problems)
     if problems:
-        raise PipelineError(*problems)
+        raise PipelineError(*sorted(problems, key=_position))
     for name in profiles:
         root = apply_overlay(root, chosen(known, name, whole), world, problems)
         if problems:
@@ -78,3 +78,9 @@ def resolve(
     for edit in edits:
         root = apply_step(root, step_from(edit), world)
     return Resolved(document_from(root, document.file, document.text), origins_of(root))
+
+
+def _position(finding: Diagnostic) -> tuple[str, int, int]:
+    place = finding.place
+    assert place is not None
+    return (place.file or "", place.line, place.column)

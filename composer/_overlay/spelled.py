@@ -13,7 +13,7 @@ from composer._overlay.edits import Drop, Edit, InsertAfter, InsertBefore, Set, 
 from composer._overlay.nodes import Node, Origin, node_from
 from composer._overlay.steps import Step, layers_from
 from composer._yaml import Document, dump, parse
-from composer.errors import Diagnostic, PipelineError, Place, fail
+from composer.errors import PipelineError, Place, fail
 
 COMMAND_LINE: Final = "<command line>"
 
@@ -55,17 +55,22 @@ def parse_edit(option: str, text: str) -> Edit:
     if issubclass(kind, Drop):
         return kind(text, spelling=Spelling(option, whole))
     address, _, written = text.partition("=")
-    offset = len(whole) - len(written)
-    if not written.strip():
+    if not written.strip() or written.lstrip().startswith("#"):
         wanted, example = _WANTED[option]
         place = Place(COMMAND_LINE, 1, len(option) + 2, whole, max(1, len(text)))
         message = f"{option} takes {wanted}, and here is no value"
         raise fail(PipelineError, "CMP059", message, place=place, cure=example)
+    # Blanks for what stands before it, so that columns are those of the whole option; a
+    # value of several lines is told by its own lines.
+    alone = "\n" in written
     try:
-        value = parse(written, COMMAND_LINE)
+        value = parse(written if alone else written.rjust(len(whole)), COMMAND_LINE)
     except PipelineError as error:
-        raise PipelineError(*(_at(d, whole, offset) for d in error.diagnostics)) from None
-    return kind(address, value.data, spelling=Spelling(option, whole, value, offset))
+        if alone:
+            raise
+        found = (replace(item, place=_in_text(item.place, whole)) for item in error.diagnostics)
+        raise PipelineError(*found) from None
+    return kind(address, value.data, spelling=Spelling(option, whole, value))
 
 
 def step_from(edit: Edit) -> Step:
@@ -89,33 +94,27 @@ def step_from(edit: Edit) -> Step:
     data = edit.value if isinstance(edit, Set) else edit.new
     origin = Origin(edit=option)
     if spelling is not None and spelling.value is not None:
-        node = _spelled(spelling.value, origin, text, spelling.offset)
+        node = _spelled(spelling.value, origin, text)
     else:
         node = _plain(data, origin, Place(file, 1, 1, text, len(text)))
     kind = _KINDS[type(edit)]
     return Step(kind, address, (node,) if kind == "set" else layers_from(node))
 
 
-def _spelled(value: Document, origin: Origin, text: str, offset: int) -> Node:
-    def move(place: Place) -> Place:
-        return _moved(place, text, offset)
-
-    return node_from(value, origin).moved(move)
+def _spelled(value: Document, origin: Origin, text: str) -> Node:
+    node = node_from(value, origin)
+    return node if "\n" in value.text else node.moved(lambda place: replace(place, text=text))
 
 
 def _plain(data: object, origin: Origin, place: Place) -> Node:
     # Refuses what is not plain data, so that a resolved pipeline can always be written.
-    dump(data)
+    try:
+        dump(data)
+    except PipelineError as error:
+        found = (replace(item, place=place) for item in error.diagnostics)
+        raise PipelineError(*found) from None
     return node_from(Document(data, place.file, place.text, {(): place}, {}), origin)
 
 
-def _at(finding: Diagnostic, text: str, offset: int) -> Diagnostic:
-    place = finding.place or Place(COMMAND_LINE, 1, 1, text)
-    return replace(finding, place=_moved(place, text, offset))
-
-
-def _moved(place: Place, text: str, offset: int) -> Place:
-    """A place in a value, as a place in the whole option."""
-    if place.line > 1:
-        return place
-    return replace(place, column=place.column + offset, text=text.split("\n")[0])
+def _in_text(place: Place | None, text: str) -> Place | None:
+    return None if place is None else replace(place, text=text)
