@@ -51,7 +51,12 @@ class BuildsHere:
         from composer._check import check_call
 
         return check_call(
-            self.build(pipeline), args, kwargs, static=pipeline.constants, layers=pipeline.stack
+            self.build(pipeline),
+            args,
+            kwargs,
+            static=pipeline.constants,
+            layers=pipeline.stack,
+            mesh=pipeline.mesh or None,
         )
 
 

@@ -218,19 +218,29 @@ class Builder:
         sig = self.signatures[count]
         kept: dict[object, Callable[..., Any]] = {}
 
-        def choose(*args: Any, **kwargs: Any) -> Any:
+        def built(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
             args, kwargs = sig.bind(args, kwargs)
             static, args, kwargs = take_static(self.static, sig, args, kwargs)
             key = static_key(static)
             if key not in kept:
                 kept[key] = self.stack_with(static | self.fixed, count)
+            return kept[key], args, kwargs
+
+        def choose(*args: Any, **kwargs: Any) -> Any:
+            made, args, kwargs = built(args, kwargs)
             try:
-                return kept[key](*args, **kwargs)
+                return made(*args, **kwargs)
             except Exception as error:
                 add_note(error, self.chain, count, others, args, kwargs)
                 raise
 
+        def lower(*args: Any, **kwargs: Any) -> Any:
+            made, args, kwargs = built(args, kwargs)
+            return made.lower(*args, **kwargs)
+
         others = sig.without(*self.static)
+        if count == len(self.recipe.layers) and self.compiling == count - 1:
+            choose.lower = lower  # type: ignore[attr-defined]  # a function may carry attributes
         return choose
 
 

@@ -17,6 +17,9 @@ from composer._describe import describe
 from composer._pipeline import Layer
 from composer._signature import Signature, signature_of
 from composer.errors import ComposeError, Diagnostic, Place, nearest
+from composer.plugin import Context
+from composer.transforms._spec_fit import check_fit, given_with_specs
+from composer.transforms.jit import Jit
 
 
 def check_call(
@@ -26,6 +29,7 @@ def check_call(
     *,
     static: Iterable[str] = (),
     layers: tuple[Layer, ...] = (),
+    mesh: Mapping[str, int] | jax.sharding.Mesh | None = None,
 ) -> Any:
     """Check a call without running it.
 
@@ -34,14 +38,16 @@ def check_call(
         args: Its arguments.
         kwargs: Its keyword arguments.
         static: Arguments that hold no arrays.
-        layers: The stack, for what only layers know (donation, places).
+        layers: The stack, for what only layers know (donation, shardings, places).
+        mesh: The pipeline's, for shardings.
 
     Returns:
         Shapes and dtypes of the outputs, as `jax.eval_shape`.
 
     Raises:
         ComposeError: CMP204 arguments that do not fit the signature, CMP217 a value that
-            JAX cannot take, CMP401, CMP402, CMP403, CMP218: everything found at once.
+            JAX cannot take, CMP401, CMP402, CMP403, CMP218, and CMP209 or CMP301 for
+            shardings that do not fit: everything found at once.
         Exception: whatever tracing raises, with the note of the layers.
     """
     sig = signature_of(fn)
@@ -52,6 +58,7 @@ def check_call(
         *_static_values(values, constant, place),
         *_arrays({n: v for n, v in values.items() if n not in constant}, place),
         *_donated_twice(values, layers, sig),
+        *_laid_out(args, kwargs, layers, sig, constant, mesh),
     ]
     if findings:
         raise ComposeError(*findings)
@@ -161,6 +168,10 @@ def _leaf(name: str, where: str, leaf: Any, place: Place | None) -> Iterator[Dia
             text = f"{where} was donated to an earlier call, so its memory is gone"
             yield Diagnostic("CMP402", text, place, (), cure)
         return
+    if isinstance(leaf, int) and not -(2**63) <= leaf < 2**64:
+        text = f"{where} is {describe(leaf)}, an integer that does not fit 64 bits"
+        yield Diagnostic("CMP218", text, place, (), "a float: its rounded value")
+        return
     if isinstance(leaf, np.ndarray | np.generic | bool | int | float | complex):
         yield from _numbers(where, np.asarray(leaf), place)
         return
@@ -204,6 +215,50 @@ def _donated_twice(
                     cure = f"jnp.copy for {where}"
                     yield Diagnostic("CMP403", text, layers[-1].place, (), cure)
             seen.setdefault(id(leaf), where)
+
+
+def _laid_out(
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    layers: tuple[Layer, ...],
+    sig: Signature,
+    static: frozenset[str],
+    mesh: Mapping[str, int] | jax.sharding.Mesh | None,
+) -> Iterator[Diagnostic]:
+    """What JAX refuses of arguments that `in_shardings` lays out."""
+    layer = layers[-1] if layers else None
+    if (
+        layer is None
+        or not isinstance(layer.transform, Jit)
+        or layer.transform.in_shardings is None
+    ):
+        return
+    named = [name for name in kwargs if name not in static]
+    left_out = [name for name in sig.positional[len(args) :] if name not in {*kwargs, *static}]
+    if named:
+        text = f"jit: in_shardings are for arguments by position, but {', '.join(named)} is not"
+        yield Diagnostic("CMP204", text, layer.place, (), "all arguments by position")
+        return
+    if left_out and isinstance(layer.transform.in_shardings, dict):
+        text = f"jit: in_shardings need all arguments, but the call leaves out {left_out[0]}"
+        yield Diagnostic("CMP204", text, layer.place, (), f"a value for {left_out[0]} in the call")
+        return
+    ctx = Context(sig, layer.word, layer.place, exposed=static, mesh=mesh)
+    specs = layer.transform.specs_of_call(ctx)
+    names = [name for name in sig.positional if name not in static]
+    order = sig.positional
+    values = tuple(a for i, a in enumerate(args) if i >= len(order) or order[i] not in static)
+    free = Context(sig.without(*static), layer.word, layer.place)
+    if isinstance(specs, tuple) and len(specs) != len(values):
+        text = f"jit: in_shardings has {len(specs)} entries, but it is called with {len(values)}"
+        cure = f"in_shardings: {{{', '.join(f'{name}: ...' for name in names[:3])}}}"
+        yield Diagnostic("CMP209", text, layer.place, (f"arguments: {', '.join(names)}",), cure)
+        return
+    try:
+        sizes = ctx.device_mesh().shape if mesh is not None else {}
+        check_fit(given_with_specs(free, values, {}, specs, {}), sizes, free)
+    except ComposeError as error:
+        yield from error.diagnostics
 
 
 def _known(item: object, sig: Signature) -> bool:

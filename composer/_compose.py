@@ -14,7 +14,7 @@ from composer._recipe import Recipe
 from composer._registry import default_registry
 from composer._retrace import MaxTraces
 from composer._signature import Output, output_from_names
-from composer.errors import ComposeError, fail
+from composer.errors import ComposeError, ComposerError, fail
 from composer.plugin import Transform
 
 if TYPE_CHECKING:
@@ -52,15 +52,52 @@ def compose(
     Raises:
         ComposeError: the stack does not fit the function's arguments.
     """
+    _check_options(static, mesh, max_traces)
     recipe = Recipe(
         tuple(_layer(item, number) for number, item in enumerate(layers)),
         (static,) if isinstance(static, str) else tuple(static),
         mesh,
-        Output() if returns is None else output_from_names(returns),
+        _output(returns),
         tuple(plugins),
         max_traces=MaxTraces(max_traces) if isinstance(max_traces, int) else max_traces,
     )
     return composed(function, recipe)
+
+
+def _check_options(static: object, mesh: object, max_traces: object) -> None:
+    """Refuse options of a wrong type, which would fail far from here, or be ignored.
+
+    Raises:
+        ComposeError: CMP033.
+    """
+    names = (static,) if isinstance(static, str) else static
+    if not isinstance(names, tuple | list | set | frozenset) or not all(
+        isinstance(name, str) for name in names
+    ):
+        raise _wrong("static", static, "names of arguments", 'static=("n",)')
+    if not (mesh is None or isinstance(mesh, Mapping) or hasattr(mesh, "axis_names")):
+        raise _wrong("mesh", mesh, "sizes by axis name, or a mesh of JAX", 'mesh={"data": 4}')
+    whole = isinstance(max_traces, int) and not isinstance(max_traces, bool)
+    if not (max_traces is None or whole or isinstance(max_traces, MaxTraces)):
+        raise _wrong("max_traces", max_traces, "a whole number, or MaxTraces", "max_traces=1")
+
+
+def _wrong(option: str, value: object, wanted: str, cure: str) -> ComposerError:
+    return fail(ComposeError, "CMP033", f"compose: {option} is {value!r}, not {wanted}", cure=cure)
+
+
+def _output(returns: object) -> Output:
+    """Output names.
+
+    Raises:
+        ComposeError: CMP033.
+    """
+    if returns is None:
+        return Output()
+    try:
+        return output_from_names(returns)
+    except ValueError as error:
+        raise fail(ComposeError, "CMP033", f"compose: {error}") from None
 
 
 def _layer(item: object, number: int) -> Layer:

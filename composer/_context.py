@@ -98,7 +98,9 @@ class Context:
                 f"{self.word}: {what} names {name!r}, which can be passed by keyword only",
                 place=self.place,
                 notes=[f"arguments by position: {', '.join(self.arguments) or 'none'}"],
-                cure=f"remove the `*` before {name} in {self.signature.title}",
+                cure=f"remove the `*` before {name} in {self.signature.title}"
+                if self.signature.required(name)
+                else f"a parameter {name} of its own, by position, in {self.signature.title}",
             )
         return self.arguments.index(name)
 

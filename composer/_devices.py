@@ -72,13 +72,21 @@ def devices_by_id(wanted: object, word: str, place: Place | None) -> Sequence[ja
     """Devices given by id, or as JAX's own objects.
 
     Raises:
-        SetupError: CMP090, there is no device of an id.
+        SetupError: CMP090, there is no device of an id, or one is given twice.
     """
     import jax
 
     several = wanted if isinstance(wanted, tuple) else (wanted,)
     by_id = {device.id: device for device in jax.devices()}
     for item in several:
+        if several.count(item) > 1:
+            raise fail(
+                SetupError,
+                "CMP090",
+                f"{word}: devices holds {item} twice",
+                place=place,
+                cure="each device once",
+            )
         if isinstance(item, int) and item not in by_id:
             raise fail(
                 SetupError,

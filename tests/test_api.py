@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import composer
-from composer import InputError, PipelineError, loads
+from composer import ComposeError, InputError, Jit, PipelineError, compose, loads
 
 
 def sealed(rest="stack: [jit]", function="f"):
@@ -71,3 +71,30 @@ def test_a_file_that_is_not_there_is_named(tmp_path, monkeypatch):
         composer.load("no.yaml")
     assert [item.code for item in caught.value.diagnostics] == ["CMP014"]
     assert "no.yaml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ({"static": 0}, 'static is 0, not names of arguments\n  write: static=("n",)'),
+        ({"static": (0,)}, 'static is (0,), not names of arguments\n  write: static=("n",)'),
+        (
+            {"mesh": [4]},
+            'mesh is [4], not sizes by axis name, or a mesh of JAX\n  write: mesh={"data": 4}',
+        ),
+        (
+            {"max_traces": "1"},
+            "max_traces is '1', not a whole number, or MaxTraces\n  write: max_traces=1",
+        ),
+        (
+            {"max_traces": True},
+            "max_traces is True, not a whole number, or MaxTraces\n  write: max_traces=1",
+        ),
+        ({"returns": "loss"}, "returns: is a list of names, such as [loss, aux]"),
+    ],
+    ids=["static", "statics", "mesh", "text", "bool", "returns"],
+)
+def test_an_option_of_compose_with_a_wrong_type_is_refused(option, text):
+    with pytest.raises(ComposeError) as caught:
+        compose(lambda n: n, Jit(), **option)
+    assert str(caught.value) == f"CMP033 compose: {text}"

@@ -123,3 +123,67 @@ def test_what_tracing_raises_carries_the_note():
     with pytest.raises(jax.errors.TracerBoolConversionError) as caught:
         composer.check(made, X)
     assert any("outermost first" in note for note in caught.value.__notes__)
+
+
+LAID_OUT = """\
+    function: power
+    mesh: {data: 4}
+    args: {x: "f32[7]"}
+    stack: [{jit: {in_shardings: {x: [data]}}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "kwargs", "text"),
+    [
+        (
+            lambda x: x,
+            (X[:3],),
+            {},
+            (
+                "CMP301 jit: axis 0 of x has size 3, which does not divide over 'data': 4 devices\n"
+                "    5 | stack: [{jit: {in_shardings: {x: [data]}}}]\n"
+                "      |          ^^^\n"
+                "  the spec of x: [data], and it is f32[3]\n"
+                "  write: 4 in its place: cut or pad before the call"
+            ),
+        ),
+        (
+            lambda x, n=2: x * n,
+            (X,),
+            {},
+            (
+                "CMP204 jit: in_shardings need all arguments, but the call leaves out n\n"
+                "    5 | stack: [{jit: {in_shardings: {x: [data]}}}]\n"
+                "      |          ^^^\n"
+                "  write: a value for n in the call"
+            ),
+        ),
+        (
+            lambda x, *, n: x * n,
+            (X,),
+            {"n": 2},
+            (
+                "CMP204 jit: in_shardings are for arguments by position, but n is not\n"
+                "    5 | stack: [{jit: {in_shardings: {x: [data]}}}]\n"
+                "      |          ^^^\n"
+                "  write: all arguments by position"
+            ),
+        ),
+    ],
+    ids=["indivisible", "left_out", "by_keyword"],
+)
+def test_shardings_that_do_not_fit_the_call_are_said_first(function, args, kwargs, text):
+    p = pipeline(LAID_OUT, power=function)
+    with pytest.raises(ComposeError) as caught:
+        p.check(*args, **kwargs)
+    assert str(caught.value) == f"<text>:5:10: {text}"
+
+
+def test_an_integer_of_more_than_64_bits_is_refused():
+    with pytest.raises(ComposeError) as caught:
+        composer.check(compose(lambda x: x, Jit()), 2**70)
+    assert str(caught.value) == (
+        "CMP218 x is 1180591620717411303424, an integer that does not fit 64 bits\n"
+        "  write: a float: its rounded value"
+    )

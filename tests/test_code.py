@@ -99,6 +99,7 @@ def arguments(case) -> tuple[tuple, dict, frozenset[int]]:
     return args, kwargs, frozenset(python)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_code_is_the_same_program(name: str, folder: Path) -> None:
     pipeline, file = written(folder, name)

@@ -118,7 +118,7 @@ def test_the_limit_is_read_from_the_file(scaled):
 
 @pytest.mark.parametrize("value", ["0", "true", "1.0", "{limit: 1, action: stop}", "{}"])
 def test_a_limit_that_is_none_is_refused(value):
-    with pytest.raises(PipelineError, match="CMP03[23] max_traces"):
+    with pytest.raises(PipelineError, match=r"CMP03[23] max_traces"):
         loads(f"composer: 1\nfunction: f\nmax_traces: {value}\nstack: [jit]\n")
 
 

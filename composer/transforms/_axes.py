@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from composer.plugin import ComposeError, Context, Transform, fail
+from composer.plugin import ComposeError, Context, Transform, fail, nearest
+from composer.transforms._outputs import children
 
 Axes = int | None | tuple[object, ...] | dict[str, object]
 
@@ -40,10 +41,12 @@ def axes_for_call(
     mapped on axis 0, which is JAX's own rule.
 
     Raises:
-        ComposeError: CMP209, if a tuple does not fit the number of arguments.
+        ComposeError: CMP209, if a tuple does not fit the number of arguments; CMP201, if a
+            mapping names what the function takes as `**kwargs` only, and the call does not give.
     """
     names = ctx.arguments
     if isinstance(value, dict):
+        check_given(value, "in_axes", ctx, kwargs)
         by_name = tuple(value.get(name) for name in names[: len(args)])
         extra = (None,) * (len(args) - len(by_name))
         found = (*by_name, *extra), {name: value.get(name) for name in kwargs}
@@ -58,13 +61,37 @@ def axes_for_call(
     return fitted, {name: conform(axes, kwargs[name]) for name, axes in found[1].items()}
 
 
+def check_given(
+    value: Mapping[str, Any], what: str, ctx: Context, kwargs: Mapping[str, Any]
+) -> None:
+    """Refuse a name that only `**kwargs` could take, where the call does not give it.
+
+    Raises:
+        ComposeError: CMP201. A slip of the pen would leave the argument unmapped, unseen.
+    """
+    for name, entry in value.items():
+        if name in kwargs or name in ctx.signature.names or not _has_axis(entry):
+            continue
+        close = nearest(name, (*ctx.arguments, *kwargs))
+        raise fail(
+            ComposeError,
+            "CMP201",
+            f"{ctx.word}: {what} names {name!r}, but the call gives no such argument",
+            place=ctx.place,
+            notes=[f"given by keyword: {', '.join(kwargs) or 'nothing'}"],
+            cure=f"{what}: {{{close}: ...}}" if close else None,
+        )
+
+
 def as_tuple(axes: Any, count: int) -> tuple[Any, ...]:
     """One entry for each of `count` arguments."""
     return axes if isinstance(axes, tuple) else (axes,) * count
 
 
 def conform(prefix: Any, value: Any) -> Any:
-    """The prefix with the sequence types of the value: YAML can write tuples only.
+    """The prefix with the container types of the value: YAML has lists and mappings only.
+
+    A mapping goes by the field names of a named tuple or dataclass.
 
     >>> conform((0, None), [1.0, 2.0])
     [0, None]
@@ -76,11 +103,26 @@ def conform(prefix: Any, value: Any) -> Any:
         return parts if isinstance(value, list) else tuple(parts)
     if isinstance(prefix, dict) and isinstance(value, Mapping):
         return {key: conform(entry, value.get(key)) for key, entry in prefix.items()}
+    if isinstance(prefix, dict) and value is not None:
+        return _by_field(prefix, value)
     return prefix
 
 
-def something_mapped(axes: Iterable[Any], ctx: Context, field: str = "in_axes") -> None:
-    """Refuse a call that maps nothing at all.
+def _by_field(prefix: dict[Any, Any], value: Any) -> Any:
+    """The prefix as a container like the value, if the names of its parts are the same."""
+    import jax
+
+    parts = children(value)
+    if not parts or {key for key, _ in parts} != set(prefix):
+        return prefix
+    treedef = jax.tree.structure(value, is_leaf=lambda node: node is not value)
+    return jax.tree.unflatten(treedef, [conform(prefix[key], part) for key, part in parts])
+
+
+def something_mapped(
+    axes: Iterable[Any], ctx: Context, field: str = "in_axes", written: Axes = None
+) -> None:
+    """Refuse a call that maps nothing at all; `written` is what the layer says.
 
     Raises:
         ComposeError: CMP206.
@@ -88,6 +130,17 @@ def something_mapped(axes: Iterable[Any], ctx: Context, field: str = "in_axes") 
     if any(_has_axis(entry) for entry in axes):
         return
     first = next(iter(ctx.arguments), "x")
+    named = written.items() if isinstance(written, dict) else ()
+    absent = [name for name, entry in named if _has_axis(entry)]
+    if absent:
+        raise fail(
+            ComposeError,
+            "CMP206",
+            f"{ctx.word}: {field} maps {', '.join(absent)}, which the call does not give,"
+            " so there is no batch",
+            place=ctx.place,
+            cure=f"{absent[0]} in the call",
+        )
     raise fail(
         ComposeError,
         "CMP206",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from composer.plugin import Context, Output, Page, Signature, Transform
+from composer.transforms._chosen import check_which, refuse_twice
 from composer.transforms._derivative_checks import check_inputs, check_reached, checked_output
 
 Argnums = int | str | tuple[int | str, ...]
@@ -18,9 +19,14 @@ class Derivative(Transform, frozen=True):
     has_aux: Annotated[bool, "Whether the function returns (value, auxiliary data)."] = False
     holomorphic: Annotated[bool, "Whether the function is promised to be holomorphic."] = False
 
+    def check(self) -> None:
+        """At least one argument, and none twice."""
+        check_which(self, "argnums", self.argnums)
+
     def validate(self, ctx: Context) -> None:
         """Resolve `argnums`."""
-        ctx.argnums(self.argnums)
+        found = ctx.argnums(self.argnums)
+        refuse_twice(found if isinstance(found, tuple) else (found,), ctx, "argnums")
 
     def options(self, ctx: Context) -> dict[str, Any]:
         """The keyword arguments for JAX's function."""

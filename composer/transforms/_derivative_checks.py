@@ -72,7 +72,7 @@ def checked_output(out: Any, ctx: Context, *, has_aux: bool, scalar: bool) -> No
 
     Raises:
         ComposeError: CMP215, `has_aux` and not (value, aux), or the other way round;
-            CMP211, not one floating scalar.
+            CMP211, not one floating or complex scalar.
     """
     if has_aux and not (isinstance(out, tuple | list) and len(out) == 2):
         raise fail(
@@ -88,12 +88,26 @@ def checked_output(out: Any, ctx: Context, *, has_aux: bool, scalar: bool) -> No
     if isinstance(value, tuple | list | dict):
         pair = not has_aux and isinstance(value, tuple) and len(value) == 2
         raise _not_scalar(describe(value), "has_aux: true" if pair else "select: 0", ctx)
+    if value is None or isinstance(value, str):
+        raise _not_scalar(
+            "None" if value is None else f"the text {value!r}",
+            "return value     # a floating number",
+            ctx,
+        )
     if getattr(value, "shape", ()) != ():
         raise _not_scalar(
             describe(value),
             f"- reduce: mean     # before {ctx.word}, for one value; or\n"
             f"- jacrev           # instead of {ctx.word}, for a derivative of each\n"
             f"# for one gradient a row, {ctx.word} stands before the vmap",
+            ctx,
+        )
+    import jax.numpy as jnp
+
+    if _is_number(value) and not jnp.issubdtype(jnp.result_type(value), jnp.inexact):
+        raise _not_scalar(
+            f"{jnp.result_type(value)}, which has no derivative",
+            "return value     # a floating number, not a count or a comparison",
             ctx,
         )
 

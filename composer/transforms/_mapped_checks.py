@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from composer.plugin import ComposeError, Context, fail
+from composer.transforms._outputs import children
 
 
 def check_mapped(
@@ -55,23 +56,25 @@ def _collect(
             raise _tree(f"{name} has {len(axis)} axes, but is {_kind(value)}", None, ctx)
         for position, (below, part) in enumerate(zip(axis, value, strict=True)):
             _collect(f"{name}[{position}]", below, part, ctx, sizes)
+    else:
+        # A container that `conform` made, such as a dataclass: its parts are the value's.
+        for (key, below), (_, part) in zip(children(axis), children(value), strict=True):
+            _collect(f"{name}.{key}", below, part, ctx, sizes)
 
 
 def _same_keys(name: str, axis: Mapping[str, Any], value: Any, ctx: Context) -> None:
-    if not isinstance(value, Mapping):
-        # Other containers with names (dataclasses, modules) are JAX's to match.
-        if hasattr(value, "shape"):
-            raise _tree(f"{name} has axes by key, but is {_kind(value)}", None, ctx)
-        return
-    missing = [key for key in value if key not in axis]
-    unknown = [key for key in axis if key not in value]
+    have = list(value) if isinstance(value, Mapping) else [key for key, _ in children(value)]
+    if not isinstance(value, Mapping) and not any(isinstance(key, str) for key in have):
+        raise _tree(f"{name} has axes by key, but is {_kind(value)}", None, ctx)
+    missing = [key for key in have if key not in axis]
+    unknown = [key for key in axis if key not in have]
     if missing:
         raise _tree(
             f"{name}[{missing[0]!r}] has no axis", f"{missing[0]}: null     # not mapped; or 0", ctx
         )
     if unknown:
-        have = ", ".join(map(str, value))
-        raise _tree(f"{name} has no part {unknown[0]!r}; it has {have}", None, ctx)
+        known = ", ".join(map(str, have))
+        raise _tree(f"{name} has no part {unknown[0]!r}; it has {known}", None, ctx)
 
 
 def _leaves(
@@ -102,7 +105,8 @@ def _different(sizes: dict[str, tuple[int, Any]], ctx: Context) -> Exception:
     cure = None
     for common in sorted(set(counts), key=counts.count):
         others = [(name, shape) for size, (name, shape) in sizes.values() if size != common]
-        if all(common in shape for _, shape in others):
+        # A part of an argument, such as `params.w`, is no key of in_axes.
+        if all(name.isidentifier() and common in shape for name, shape in others):
             fixed = ", ".join(f"{name}: {shape.index(common)}" for name, shape in others)
             cure = f"in_axes: {{{fixed}}}     # the others as they are"
     return fail(

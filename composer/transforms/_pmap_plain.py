@@ -61,13 +61,21 @@ def build_plain(layer: Pmap, fn: Callable[..., Any], ctx: Context) -> Callable[.
 
 
 def _check_devices(layer: Pmap, ctx: Context, sizes: dict[str, int]) -> None:
-    """Refuse more entries on the device axis than there are devices.
+    """Refuse more entries on the device axis than there are devices, and none.
 
     Raises:
         ComposeError: CMP301.
     """
     have = len(layer.find_devices(ctx))
     for name, size in sizes.items():
+        if size == 0:
+            raise fail(
+                ComposeError,
+                "CMP301",
+                f"{ctx.word}: {name} has size 0, so no device has anything to do",
+                place=ctx.place,
+                cure="at least one entry on the mapped axis",
+            )
         if size > have:
             raise fail(
                 ComposeError,

@@ -162,14 +162,16 @@ def synced_leaf(
         raise _not_floating(plan, str(dtype), ctx)
     if weight is None:
         return lax.pmean(leaf, axis)
+    # Half precision can count neither 65,520 rows (float16) nor 257 (bfloat16).
+    wide = jnp.dtype(jnp.float32) if dtype.itemsize < 4 else dtype
+    share, value = jnp.asarray(weight).astype(wide), leaf.astype(wide)
     # A device with padding only has no mean of its own: 0/0 must not reach the sum.
-    share = jnp.asarray(weight).astype(dtype)
     kept = (
-        jnp.where(share > 0, share * leaf, jnp.zeros_like(leaf))
+        jnp.where(share > 0, share * value, jnp.zeros_like(value))
         if dtype.kind != "c"
-        else share * leaf
+        else share * value
     )
-    return lax.psum(kept, axis) / lax.psum(share, axis)
+    return (lax.psum(kept, axis) / lax.psum(share, axis)).astype(dtype)
 
 
 def summand(leaf: Any, plan: Plan, ctx: Context) -> Any:

@@ -44,9 +44,12 @@ def refuse_varying(
     for equation in jaxpr.eqns:
         if any(id(var) in batched for var in equation.invars):
             batched |= {id(var) for var in equation.outvars}
-    for (path, _), var, axis in zip(
-        leaves_with_paths(shape), jaxpr.outvars, leaf_axes(out_axes, shape), strict=True
-    ):
+    try:
+        axes_out = leaf_axes(out_axes, shape)
+    except ValueError:
+        # Axes that do not follow the output: JAX says that better.
+        return
+    for (path, _), var, axis in zip(leaves_with_paths(shape), jaxpr.outvars, axes_out, strict=True):
         if axis is None and id(var) in batched:
             raise _varies(".".join(map(str, path)), ctx)
 

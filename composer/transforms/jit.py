@@ -87,7 +87,7 @@ class Jit(Transform, frozen=True):
             if value:
                 texts[option] = page.literal(value[0] if len(value) == 1 else value, ctx, option)
         if self.in_shardings is not None:
-            texts["in_shardings"] = shardings(self._in_specs(ctx), ctx, page, "in_shardings")
+            texts["in_shardings"] = shardings(self.specs_of_call(ctx), ctx, page, "in_shardings")
         if self.out_shardings is not None:
             specs = output_specs(self.out_shardings, ctx.signature.output)
             texts["out_shardings"] = shardings(specs, ctx, page, "out_shardings")
@@ -109,9 +109,12 @@ class Jit(Transform, frozen=True):
         return {name: value for name, value in plain.items() if value not in (None, False)}
 
     def _static(self, ctx: Context) -> dict[str, Any]:
+        return _numbers_and_names("static", self._constants(ctx) - ctx.static, ctx)
+
+    def _constants(self, ctx: Context) -> set[str | int]:
+        """Arguments that the call gives, but that hold no arrays."""
         items = [*_several(self.static_argnums), *_several(self.static_argnames)]
-        names = {ctx.resolve(item, "static_argnums") for item in items} | ctx.exposed
-        return _numbers_and_names("static", names - ctx.static, ctx)
+        return {ctx.resolve(item, "static_argnums") for item in items} | ctx.exposed
 
     def _donated(self, ctx: Context) -> dict[str, Any]:
         items = [*_several(self.donate_argnums), *_several(self.donate_argnames)]
@@ -121,14 +124,16 @@ class Jit(Transform, frozen=True):
     def _shardings(self, ctx: Context) -> dict[str, Any]:
         options: dict[str, Any] = {}
         if self.in_shardings is not None:
-            options["in_shardings"] = _placed(self._in_specs(ctx), ctx)
+            options["in_shardings"] = _placed(self.specs_of_call(ctx), ctx)
         if self.out_shardings is not None:
             specs = output_specs(self.out_shardings, ctx.signature.output)
             options["out_shardings"] = _placed(specs, ctx)
         return options
 
-    def _in_specs(self, ctx: Context) -> Any:
-        names = [name for name in ctx.arguments if name not in ctx.exposed]
+    def specs_of_call(self, ctx: Context) -> Any:
+        """The specs of `in_shardings`: one for all arguments, or one for each by position."""
+        constant = self._constants(ctx)
+        names = [name for name in ctx.arguments if name not in constant]
         if isinstance(self.in_shardings, dict):
             return tuple(spec_tree(self.in_shardings.get(name)) for name in names)
         if is_one_spec(self.in_shardings):

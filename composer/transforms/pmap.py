@@ -162,7 +162,7 @@ class Pmap(Transform, frozen=True):
         each = axes if isinstance(axes, tuple) else (axes,) * len(args)
         constant = self.constants(ctx)
         whole = tuple(None if i in constant else entry for i, entry in enumerate(each))
-        something_mapped([*whole, *behind.values()], ctx)
+        something_mapped([*whole, *behind.values()], ctx, written=self.in_axes)
         return whole, behind
 
     def constants(self, ctx: Context) -> frozenset[int]:

@@ -76,6 +76,7 @@ class ShardMap(Transform, frozen=True):
         import jax
 
         from composer.transforms._bound_axes import refuse_devices_outside
+        from composer.transforms._spec_fit import check_fit, given_with_specs
 
         inner = ctx.signature.without(*ctx.static)
         where = self._where(ctx)
@@ -84,8 +85,10 @@ class ShardMap(Transform, frozen=True):
             refuse_devices_outside(ctx)
             args, kwargs = inner.bind(args, kwargs)
             specs, behind = self.specs_of_call(ctx, args, kwargs)
+            mesh = where.device_mesh()
+            check_fit(given_with_specs(ctx, args, kwargs, specs, behind), mesh.shape, ctx)
             options: dict[str, Any] = {
-                "mesh": where.device_mesh(),
+                "mesh": mesh,
                 "out_specs": output_specs(self.out_specs, ctx.signature.output),
                 "check_vma": self.check_vma,
             }

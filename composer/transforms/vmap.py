@@ -102,7 +102,8 @@ class Vmap(Transform, frozen=True):
         def mapped(*args: Any, **kwargs: Any) -> Any:
             axes, behind = axes_for_call(self.in_axes, ctx, args, kwargs)
             if self.axis_size is None:
-                something_mapped([*as_tuple(axes, len(args)), *behind.values()], ctx)
+                mapped_axes = [*as_tuple(axes, len(args)), *behind.values()]
+                something_mapped(mapped_axes, ctx, written=self.in_axes)
             sizes = check_mapped(ctx, args, kwargs, axes, behind)
             if kwargs:
                 target, values, in_axes = packed(fn), (args, kwargs), (axes, behind)

@@ -197,6 +197,8 @@ def test_an_interrupted_run_says_by_what(project: Path, number: int, code: int) 
     process = subprocess.Popen(
         [sys.executable, "-m", "composer", "run", "p.yaml"],
         cwd=project, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        # A test run in the background ignores SIGINT, and its children would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     with process:
         for _ in range(600):

@@ -152,3 +152,45 @@ def test_a_complex_function_is_differentiated_when_it_is_promised_holomorphic():
 def test_integers_are_differentiated_to_float0_where_that_is_asked_for():
     got = compose(lambda n: n * 2.5, Grad(allow_int=True))(np.int32(3))
     assert got.dtype == jax.dtypes.float0
+
+
+@pytest.mark.parametrize(
+    ("output", "found", "cure"),
+    [
+        (lambda x: None, "None", "a floating number"),
+        (
+            lambda x: jnp.sum(x > 0),
+            "int32, which has no derivative",
+            "a floating number, not a count or a comparison",
+        ),
+        (lambda x: "done", "the text 'done'", "a floating number"),
+    ],
+    ids=["none", "count", "text"],
+)
+@pytest.mark.parametrize("outside", [(), (Jit(),)], ids=["outermost", "below_jit"])
+def test_an_output_that_is_no_floating_number_is_refused(output, found, cure, outside):
+    with pytest.raises(ComposeError) as caught:
+        compose(output, Grad(), *outside)(X[0])
+    assert str(caught.value) == (
+        f"CMP211 grad needs one scalar, but the layer below returns {found}\n"
+        f"  write: return value     # {cure}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("argnums", "text"),
+    [((), "names no argument"), ((0, 0), "names 0 twice"), (("x", "x"), "names 'x' twice")],
+    ids=["none", "position", "name"],
+)
+def test_argnums_hold_each_argument_once(argnums, text):
+    with pytest.raises(ParameterError) as caught:
+        Grad(argnums=argnums)
+    assert str(caught.value) == f"CMP037 grad: argnums {text}"
+
+
+def test_an_argument_that_is_differentiated_by_name_and_by_position_is_refused():
+    with pytest.raises(ComposeError) as caught:
+        compose(lambda x, y: x * y, Grad(argnums=("y", 1)))
+    assert str(caught.value) == (
+        "CMP204 grad: y is named twice in argnums\n  write: each argument once"
+    )

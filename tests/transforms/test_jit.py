@@ -125,3 +125,10 @@ def test_a_static_value_that_is_not_hashable_is_named():
         "CMP401 static argument 'shape' is a list, which is not hashable\n"
         "  write: a tuple instead of a list, a frozen dataclass instead of a dict"
     )
+
+
+def test_shardings_by_name_leave_the_layer_s_own_static_arguments_out():
+    layer = Jit(in_shardings={"x": ["data"]}, static_argnames="n")
+    got = compose(lambda n, x: n * x, layer, mesh={"data": 4})(3, np.arange(8, dtype=np.int32))
+    np.testing.assert_array_equal(got, np.arange(0, 24, 3))
+    assert len(got.sharding.device_set) == 4

@@ -1,5 +1,8 @@
 """vmap: promises, and closed forms by NumPy."""
 
+import dataclasses
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -208,3 +211,64 @@ def test_chunks_that_cannot_be_are_refused(options, text):
     with pytest.raises(ParameterError) as caught:
         Vmap(**options)
     assert str(caught.value) == f"CMP037 vmap: {text}"
+
+
+@jax.tree_util.register_dataclass
+@dataclasses.dataclass
+class Layer:
+    w: jax.Array
+    b: jax.Array | None
+    power: int = dataclasses.field(default=2, metadata={"static": True})
+
+
+class Pair(NamedTuple):
+    w: jax.Array
+    b: jax.Array | None
+
+
+def powered(params, x):
+    return (params.w * x) ** 2 if params.b is None else params.w * x + params.b
+
+
+@pytest.mark.parametrize("cls", [Layer, Pair])
+@pytest.mark.parametrize("options", [{}, {"chunk": 2}], ids=["whole", "chunks"])
+def test_axes_go_by_the_fields_of_dataclasses_and_named_tuples(cls, options):
+    made = compose(powered, Vmap(in_axes={"params": {"w": 1, "b": None}, "x": 0}, **options))
+    w, x, one = A.T, np.float32([1, 2, 3, 4]), np.float32(1)
+    np.testing.assert_array_equal(made(cls(w, one), x), A * x[:, None] + 1)
+    np.testing.assert_array_equal(made(cls(w, None), x), (A * x[:, None]) ** 2)
+
+
+@pytest.mark.parametrize(
+    ("axes", "value", "text"),
+    [
+        ({"w": 0}, Layer(A, A), "params['b'] has no axis\n  write: b: null     # not mapped; or 0"),
+        ({"w": 0, "b": 0, "c": 0}, Layer(A, A), "params has no part 'c'; it has w, b"),
+        ({"w": 0}, [A, A], "params has axes by key, but is a list"),
+        ({"w": 0}, A, "params has axes by key, but is float32[4, 3]"),
+    ],
+    ids=["missing", "unknown", "list", "array"],
+)
+def test_axes_by_field_that_do_not_fit_are_refused(axes, value, text):
+    with pytest.raises(ComposeError) as caught:
+        compose(powered, Vmap(in_axes={"params": axes, "x": 0}))(value, A)
+    assert str(caught.value) == f"CMP213 vmap: in_axes: {text}"
+
+
+def test_sizes_inside_a_dataclass_are_compared():
+    with pytest.raises(ComposeError) as caught:
+        compose(powered, Vmap(in_axes={"params": {"w": 0, "b": 1}}))(Layer(A, A), 1.0)
+    assert str(caught.value) == (
+        "CMP214 vmap: the mapped axes have different sizes\n"
+        "  params.w on axis 0: 4\n"
+        "  params.b on axis 1: 3\n"
+        "  write: in_axes with the batch axis of each argument, null where there is none"
+    )
+
+
+def test_a_null_beside_out_axes_that_do_not_follow_the_output_leaves_jax_s_own_words():
+    with pytest.raises(ValueError, match="vmap out_axes") as composed:
+        compose(lambda x: [x, x], Vmap(out_axes=(0, None)))(A)
+    with pytest.raises(ValueError, match="vmap out_axes") as by_hand:
+        jax.vmap(lambda x: [x, x], out_axes=(0, None))(A)
+    assert str(composed.value) == str(by_hand.value)

@@ -194,3 +194,23 @@ def test_a_plain_pmap_by_position_and_by_keyword_does_not_trace_again_on_repeats
         np.testing.assert_array_equal(jax.block_until_ready(made(X[:4], value)), X[:4] * number)
         np.testing.assert_array_equal(jax.block_until_ready(made(n=value, x=X[:4])), X[:4] * number)
     assert len(traced) == 1
+
+
+@pytest.mark.parametrize(
+    ("layer", "mesh"),
+    [
+        (Pmap(in_axes={"x": 0}), None),
+        (Pmap(in_axes={"x": 0}, split=True), None),
+        (ShardMap(in_specs={"x": ["data"]}, out_specs=["data"]), {"data": 4}),
+    ],
+    ids=["pmap", "split", "shard_map"],
+)
+def test_static_arguments_do_not_cost_lower(layer, mesh):
+    def power(x, n):
+        return x**n
+
+    made = compose(power, layer, static="n", mesh=mesh)
+    plain = compose(lambda x: x**3, layer, mesh=mesh)
+    wanted = plain.lower(X[:4]).as_text().split("\n", 1)[1]
+    for lowered in (made.lower(X[:4], 3), made.lower(n=3, x=X[:4])):
+        assert lowered.as_text().split("\n", 1)[1] == wanted

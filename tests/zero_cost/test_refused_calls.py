@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from composer import ComposeError, Jit, Pmap, ShardMap, Vmap, compose
+from composer import ComposeError, Jit, Pmap, SetupError, ShardMap, Vmap, compose
 
 X = np.arange(8, dtype=np.float32)
 SPLIT = Pmap(in_axes={"x": 0}, split=True)
@@ -89,3 +89,61 @@ def test_a_layer_over_devices_inside_vmap_is_none_inside_another():
     x = np.arange(16, dtype=np.float32).reshape(2, 8)
     got = jax.block_until_ready(compose(lambda x: jnp.sum(x), SPLIT, Vmap(), Jit())(x))
     np.testing.assert_array_equal(got, x.reshape(2, 4, 2).sum(axis=2))
+
+
+def rest(x, **more):
+    return x * jnp.sum(more["scale"])
+
+
+def test_a_slip_in_an_axis_that_kwargs_would_take_is_refused():
+    with pytest.raises(ComposeError) as caught:
+        compose(rest, Vmap(in_axes={"x": 0, "scales": 0}))(X, scale=X)
+    assert str(caught.value) == (
+        "CMP201 vmap: in_axes names 'scales', but the call gives no such argument\n"
+        "  given by keyword: scale\n"
+        "  write: in_axes: {scale: ...}"
+    )
+
+
+def test_a_call_without_the_one_mapped_argument_is_told_so():
+    with pytest.raises(ComposeError) as caught:
+        compose(lambda n, x=1.0: n, Vmap(in_axes={"x": 0}))(X)
+    assert str(caught.value) == (
+        "CMP206 vmap: in_axes maps x, which the call does not give, so there is no batch\n"
+        "  write: x in the call"
+    )
+
+
+def test_a_device_axis_without_entries_is_refused():
+    with pytest.raises(ComposeError) as caught:
+        compose(lambda x: x, Pmap())(X[:0])
+    assert str(caught.value) == (
+        "CMP301 pmap: x on axis 0 has size 0, so no device has anything to do\n"
+        "  write: at least one entry on the mapped axis"
+    )
+
+
+def test_a_device_that_is_listed_twice_is_refused():
+    with pytest.raises(SetupError) as caught:
+        compose(lambda x: x, Pmap(devices=(1, 1)))(X[:2])
+    assert str(caught.value) == ("CMP090 pmap: devices holds 1 twice\n  write: each device once")
+
+
+def test_an_axis_that_does_not_divide_over_the_mesh_is_refused():
+    with pytest.raises(ComposeError) as caught:
+        compose(lambda x: x, SHARDED, mesh={"data": 4})(X[:7])
+    assert str(caught.value) == (
+        "CMP301 shard_map: axis 0 of x has size 7, which does not divide over 'data': 4 devices\n"
+        "  the spec of x: [data], and it is f32[7]\n"
+        "  write: 4 or 8 in its place: cut or pad before the call"
+    )
+
+
+def test_a_spec_with_more_entries_than_the_argument_has_axes_is_refused():
+    layer = ShardMap(in_specs={"p": {"w": [None, "data"]}}, out_specs=["data"])
+    with pytest.raises(ComposeError) as caught:
+        compose(lambda p: p["w"], layer, Jit(), mesh={"data": 4})({"w": X})
+    assert str(caught.value) == (
+        "CMP209 shard_map: the spec of p['w'] is [null, data], but it is f32[8]\n"
+        "  write: p: []     # whole on every device; or a shorter spec"
+    )

@@ -308,3 +308,16 @@ def test_same_raises_at_run_time_where_devices_differ():
     assert done.returncode != 0
     assert "CMP306 pmap: sync: same, but output 'the output' differs between devices" in done.stderr
     assert "write: pmean, psum, pmax or null in its place" in done.stderr
+
+
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16], ids=["float16", "bfloat16"])
+def test_the_weights_of_a_mean_in_half_precision_are_counted_in_float32(dtype):
+    # 75,001 rows on a device are infinitely many in float16, and 257 are 256 in bfloat16.
+    def half(x, w):
+        return jnp.float32(1) * jnp.sum(x * w) / jnp.sum(w)
+
+    layer = Pmap(**PAD | {"in_axes": 0}, sync="pmean")
+    ones = np.ones(300_001, np.float32)
+    got = call(lambda x, w: half(x, w).astype(dtype), layer, ones, ones)
+    assert got.dtype == dtype
+    assert float(got) == 1

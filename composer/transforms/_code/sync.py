@@ -30,12 +30,13 @@ WEIGHTED = '''
 
         A device with padding only has no mean of its own: 0/0 must not reach the sum.
         """
-        share = weight.astype(leaf.dtype)
+        wide = jnp.float32 if leaf.dtype.itemsize < 4 else leaf.dtype
+        share, value = weight.astype(wide), leaf.astype(wide)
         if leaf.dtype.kind == "c":
-            kept = share * leaf
+            kept = share * value
         else:
-            kept = jnp.where(share > 0, share * leaf, jnp.zeros_like(leaf))
-        return lax.psum(kept, AXIS) / lax.psum(share, AXIS)
+            kept = jnp.where(share > 0, share * value, jnp.zeros_like(value))
+        return (lax.psum(kept, AXIS) / lax.psum(share, AXIS)).astype(leaf.dtype)
 '''
 
 DEVICE0 = '''
