@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import types
+import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -94,7 +95,15 @@ class Builder:
             number=number,
             outermost=not outside,
             composition=self.chain,
+            annotate=functools.partial(self._annotate, number + 1),
         )
+
+    def _annotate(
+        self, number: int, error: Exception, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> None:
+        """Add the line of the callable with `number` layers inside to an exception's note."""
+        sig = self.signatures[number].without(*self.closed)
+        add_note(error, self.chain, number, sig, args, kwargs)
 
     def outermost(self) -> Callable[..., Any]:
         """The composed callable."""
@@ -206,6 +215,7 @@ class Builder:
         functools.wraps would copy `__dict__` too, and with it another wrapper's fields.
         """
         with_name(fn, *self.names[number])
+        fn.__composer__ = (weakref.ref(fn), self)  # type: ignore[attr-defined]  # see builder_of
         fn.__doc__ = self.function.__doc__
         fn.__module__ = getattr(self.function, "__module__", None) or __name__
         signature = sig.to_inspect()
@@ -242,6 +252,19 @@ class Builder:
         if count == len(self.recipe.layers) and self.compiling == count - 1:
             choose.lower = lower  # type: ignore[attr-defined]  # a function may carry attributes
         return choose
+
+
+def builder_of(fn: object) -> Builder | None:
+    """What composed a callable; None for any other, also for one that wraps such a callable.
+
+    JAX's jitted object has our function beneath it. functools.wraps copies attributes, hence
+    the owner.
+    """
+    for candidate in (fn, getattr(fn, "__wrapped__", None)):
+        owner, builder = getattr(candidate, "__composer__", (None, None))
+        if owner is not None and owner() is candidate and isinstance(builder, Builder):
+            return builder
+    return None
 
 
 def _names(function: Fn, layers: tuple[Layer, ...]) -> list[tuple[str, str]]:

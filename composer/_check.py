@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from composer._builder import builder_of
 from composer._describe import describe
 from composer._pipeline import Layer
 from composer._signature import Signature, signature_of
@@ -50,6 +51,10 @@ def check_call(
             shardings that do not fit: everything found at once.
         Exception: whatever tracing raises, with the note of the layers.
     """
+    builder = builder_of(fn)
+    if builder is not None:
+        static, layers = builder.recipe.static, builder.recipe.layers
+        mesh = builder.recipe.mesh
     sig = signature_of(fn)
     place = next((layer.place for layer in reversed(layers) if layer.place), None)
     values = _named(sig, args, kwargs, place)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import jax
 
 
+Annotate = Callable[[Exception, tuple[Any, ...], Mapping[str, Any]], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """Where a layer stands.
@@ -34,6 +37,7 @@ class Context:
         qualname: Its `__qualname__`.
         number: The layer's position in the stack: 0 is the innermost.
         outermost: Whether no layer stands outside.
+        annotate: Adds this layer's line to the note of an exception, from the arguments.
         composition: A token that all layers of one composed callable share, and no others;
             hashable, and weak references to it can be made.
         folder: Where `module:name` references are looked up first.
@@ -52,6 +56,7 @@ class Context:
     number: int = 0
     outermost: bool = True
     composition: object = field(default=None, compare=False, repr=False)
+    annotate: Annotate | None = field(default=None, compare=False, repr=False)
     folder: Path | None = None
 
     @property
@@ -230,6 +235,25 @@ class Context:
             f"{self.word}: {what} is {type(found).__name__} {ref!r}, which cannot be called",
             place=self.place,
         )
+
+    def noted(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """`fn`, whose exceptions carry the note of the stack even where nothing stands outside.
+
+        For layers that compile by themselves: the object that they hand out is JAX's, and
+        no frame of ours can stand around it.
+        """
+        annotate = self.annotate
+        if annotate is None:
+            return fn
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return fn(*args, **kwargs)
+            except Exception as error:
+                annotate(error, args, kwargs)
+                raise
+
+        return call
 
     def check_mesh_axes(self, names: Iterable[str]) -> None:
         """Refuse axis names that the pipeline's mesh does not have.

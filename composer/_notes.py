@@ -149,7 +149,8 @@ def likely_cure(error: Exception, chain: Chain, number: int) -> str:
     for cls, text in _cures().items():
         if isinstance(error, cls):
             return text
-    if isinstance(error, NameError) and number == 0:
+    # Python names the name that is not defined; JAX's own error about an axis does not.
+    if isinstance(error, NameError) and error.name is None and number == 0:
         bound = chain.axes_outside(number)
         names = ", ".join(map(repr, bound)) or "none"
         return f"if a collective names an axis, it must be one that a layer outside binds: {names}"

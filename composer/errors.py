@@ -289,10 +289,14 @@ def fail(
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known name most like `word`, or None where nothing is like it.
 
-    >>> nearest("vmpa", ["vmap", "pmap"])
-    'vmap'
+    >>> nearest("vmpa", ["vmap", "pmap"]), nearest("Vmap", ["map", "vmap"])
+    ('vmap', 'vmap')
     """
-    found = difflib.get_close_matches(str(word), sorted(known), n=1, cutoff=0.6)
+    names = sorted(known)
+    for name in names:
+        if name.casefold() == str(word).casefold():
+            return name
+    found = difflib.get_close_matches(str(word), names, n=1, cutoff=0.6)
     return found[0] if found else None
 
 

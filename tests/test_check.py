@@ -1,5 +1,6 @@
 """check and call: what JAX would refuse before tracing is said first, all at once."""
 
+import functools
 import textwrap
 
 import jax
@@ -187,3 +188,26 @@ def test_an_integer_of_more_than_64_bits_is_refused():
         "CMP218 x is 1180591620717411303424, an integer that does not fit 64 bits\n"
         "  write: a float: its rounded value"
     )
+
+
+def test_a_composed_callable_knows_its_static_arguments_when_it_is_checked():
+    with pytest.raises(ComposeError, match="CMP401 static argument 'n' is a list"):
+        composer.check(compose(power, Jit(), static="n"), X, [3])
+    assert composer.check(compose(power, Jit(), static="n"), X, 3).shape == (4,)
+
+
+def test_a_composed_callable_knows_what_it_donates_when_it_is_checked():
+    made = compose(lambda a, b: a + b, Jit(donate_argnums="a"))
+    both = jnp.arange(3.0)
+    with pytest.raises(ComposeError, match="CMP403 b and a are the same array"):
+        composer.check(made, both, both)
+
+
+def test_a_wrapper_around_a_composed_callable_is_checked_as_any_other():
+    made = compose(power, Vmap(), static="n")
+
+    @functools.wraps(made)
+    def doubled(x, n):
+        return made(x, n=int(n[0])) * 2
+
+    assert composer.check(jax.jit(doubled, static_argnames="n"), X, n=(3,)).shape == (4,)

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from composer import ComposeError, Grad, Jit, Reduce, Select, Vmap, compose
+from composer import ComposeError, Grad, Jit, Pmap, Reduce, Select, ShardMap, Vmap, compose
 from composer._describe import describe, short_dtype
 from composer._notes import Note
 
@@ -165,3 +165,29 @@ def test_dtypes_are_named_as_jax_prints_them():
         "bool",
         "key",
     ]
+
+
+def test_a_layer_that_compiles_by_itself_leaves_its_note_though_nothing_stands_outside():
+    made = compose(
+        lambda x: x * 2,
+        ShardMap(in_specs={"x": ["data"]}, out_specs=[]),
+        mesh={"data": 4},
+    )
+    with pytest.raises(ValueError, match="shard_map") as caught:
+        made(jnp.ones(8))
+    [note] = ours(caught.value)
+    assert note.splitlines()[1:3] == [
+        "> shard_map out_specs=(), in_specs={'x': ('data',)}",
+        "      called with x f32[8]",
+    ]
+
+
+def test_an_error_inside_a_split_pmap_is_noted_once():
+    def f(x):
+        raise KeyError("inside")
+
+    with pytest.raises(KeyError) as caught:
+        compose(f, Vmap(), Pmap(split=True))(jnp.ones((8, 2)))
+    [note] = ours(caught.value)
+    assert note.first == 0
+    assert note.arrived == {0: "x f32[2]", 1: "x f32[2, 2]", 2: "x f32[8, 2]"}

@@ -30,10 +30,15 @@ def check_mapped(
     whole = axes if isinstance(axes, tuple) else (axes,) * len(args)
     names = [*ctx.arguments, *(f"argument {i}" for i in range(len(ctx.arguments), len(args)))]
     sizes: dict[str, tuple[int, Any]] = {}
-    for name, arg, axis in zip(names, args, whole, strict=False):
-        _collect(name, axis, arg, ctx, sizes)
-    for name, axis in behind.items():
-        _collect(name, axis, kwargs[name], ctx, sizes)
+    given = [(name, axis, arg) for name, arg, axis in zip(names, args, whole, strict=False)]
+    given += [(name, axis, kwargs[name]) for name, axis in behind.items()]
+    try:
+        for name, axis, arg in given:
+            _collect(name, axis, arg, ctx, sizes)
+    except _NoSuchAxis as error:
+        message = f"{ctx.word}: {error}"
+        cure = _fitting(given, ctx.word)
+        raise fail(ComposeError, "CMP209", message, place=ctx.place, cure=cure) from None
     if len({size for size, _ in sizes.values()}) > 1:
         raise _different(sizes, ctx)
     return {name: size for name, (size, _) in sizes.items()}
@@ -77,6 +82,43 @@ def _same_keys(name: str, axis: Mapping[str, Any], value: Any, ctx: Context) -> 
         raise _tree(f"{name} has no part {unknown[0]!r}; it has {known}", None, ctx)
 
 
+class _NoSuchAxis(Exception):
+    """A leaf is mapped on an axis that it does not have; the text says which."""
+
+
+def _fitting(given: list[tuple[str, Any, Any]], word: str) -> str:
+    """What to write: all axes that exist, and 0 or null for the others."""
+    axes = {name: _existing(axis, value) for name, axis, value in given}
+    if all(axis is None for axis in axes.values()):
+        return f"the stack without {word}, or an argument that has an axis"
+    if not all(name.isidentifier() for name in axes):
+        return f"in_axes: {_yaml(list(axes.values()))}"
+    return f"in_axes: {_yaml({name: axis for name, axis in axes.items() if axis is not None})}"
+
+
+def _existing(axis: Any, value: Any) -> Any:
+    """The axis where the value has it, else 0 where it has that, else None; in trees alike."""
+    import jax
+    import numpy as np
+
+    if isinstance(axis, Mapping) and isinstance(value, Mapping) and set(axis) <= set(value):
+        parts = {key: _existing(below, value[key]) for key, below in axis.items()}
+        return parts if any(part is not None for part in parts.values()) else None
+    if not isinstance(axis, int):
+        return axis
+    ranks = [np.ndim(leaf) for leaf in jax.tree.leaves(value)]
+    fits = (new for new in (axis, 0) if all(-rank <= new < rank for rank in ranks))
+    return next(fits, None)
+
+
+def _yaml(axes: Any) -> str:
+    if isinstance(axes, Mapping):
+        return f"{{{', '.join(f'{name}: {_yaml(axis)}' for name, axis in axes.items())}}}"
+    if isinstance(axes, tuple | list):
+        return f"[{', '.join(map(_yaml, axes))}]"
+    return "null" if axes is None else str(axes)
+
+
 def _leaves(
     name: str, axis: int, value: Any, ctx: Context, sizes: dict[str, tuple[int, Any]]
 ) -> None:
@@ -89,13 +131,7 @@ def _leaves(
             continue
         shape = np.shape(leaf)
         if not -len(shape) <= axis < len(shape):
-            raise fail(
-                ComposeError,
-                "CMP209",
-                f"{ctx.word}: {shown} is mapped on axis {axis}, but it is {_kind(leaf)}",
-                place=ctx.place,
-                cure=f"in_axes: {{{name.partition('[')[0]}: null}}     # not mapped",
-            )
+            raise _NoSuchAxis(f"{shown} is mapped on axis {axis}, but it is {_kind(leaf)}")
         sizes[f"{shown} on axis {axis}"] = (shape[axis], (name, shape))
 
 

@@ -56,8 +56,9 @@ def build_plain(layer: Pmap, fn: Callable[..., Any], ctx: Context) -> Callable[.
         target, call = prepared(args, kwargs)
         return target.lower(*call)
 
-    mapped.lower = lower  # type: ignore[attr-defined]  # a function may carry attributes
-    return _signed(ctx.named(mapped), inner)
+    noted = ctx.noted(mapped)
+    noted.lower = lower  # type: ignore[attr-defined]  # a function may carry attributes
+    return _signed(ctx.named(noted), inner)
 
 
 def _check_devices(layer: Pmap, ctx: Context, sizes: dict[str, int]) -> None:

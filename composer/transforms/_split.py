@@ -35,7 +35,7 @@ def build_split(layer: Pmap, fn: Callable[..., Any], ctx: Context) -> Any:
         rows = rows_of_call(layer, ctx, (args, kwargs), (axes, behind), mesh.size)
         return _Call(layer, fn, ctx, rows).run(mesh, args, kwargs)
 
-    named = _signed(ctx.named(split), inner)
+    named = _signed(ctx.named(ctx.noted(split)), inner)
     if ctx.compiled_outside:
         return named
     donated = _numbers(layer.donate_argnums, "donate_argnums", ctx)

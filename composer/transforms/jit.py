@@ -139,7 +139,12 @@ class Jit(Transform, frozen=True):
         if is_one_spec(self.in_shardings):
             return to_spec(self.in_shardings)  # type: ignore[arg-type]  # a tuple, seen above
         if isinstance(self.in_shardings, tuple):
-            return tuple(spec_tree(item) for item in self.in_shardings)
+            given = self.in_shardings
+            # Positions count the full signature; JAX's own tuples leave static arguments out.
+            if len(given) == len(ctx.signature.positional):
+                pairs = zip(ctx.signature.positional, given, strict=True)
+                given = tuple(item for name, item in pairs if name in names)
+            return tuple(spec_tree(item) for item in given)
         return self.in_shardings
 
 

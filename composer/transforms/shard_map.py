@@ -104,14 +104,14 @@ class ShardMap(Transform, frozen=True):
             both = (specs if isinstance(specs, tuple) else (specs,) * len(args), behind)
             return jax.shard_map(packed(fn), in_specs=both, **options)(args, kwargs)
 
-        ctx.named(sharded)
+        noted = ctx.named(ctx.noted(sharded))
         signature = inner.to_inspect()
         if signature is not None:
-            sharded.__signature__ = signature  # type: ignore[attr-defined]  # read by inspect
+            noted.__signature__ = signature  # type: ignore[attr-defined]  # read by inspect
         if ctx.compiled_outside:
-            return sharded
-        jitted = jax.jit(sharded, inline=_while_tracing())
-        return jitted if ctx.outermost else ctx.named(_eager_only(jitted, sharded))
+            return noted
+        jitted = jax.jit(noted, inline=_while_tracing())
+        return jitted if ctx.outermost else ctx.named(_eager_only(jitted, noted))
 
     def code(self, fn: str, ctx: Context, page: Page) -> str:
         """`jax.shard_map(fn, ...)`, jitted unless a layer outside compiles."""

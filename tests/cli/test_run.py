@@ -191,14 +191,19 @@ def test_x64_is_an_option(project: Path) -> None:
     assert json.loads(done.stdout)["outputs"][1]["shape"] == "f64[2]"
 
 
+# A test run in the background ignores SIGINT, and its children would inherit that.
+LISTENING = (
+    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    "runpy.run_module('composer', run_name='__main__')"
+)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_run_says_by_what(project: Path, number: int, code: int) -> None:
     write(project, "model:sleep", stack="[]")
     process = subprocess.Popen(
-        [sys.executable, "-m", "composer", "run", "p.yaml"],
+        [sys.executable, "-c", LISTENING, "run", "p.yaml"],
         cwd=project, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        # A test run in the background ignores SIGINT, and its children would inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     with process:
         for _ in range(600):

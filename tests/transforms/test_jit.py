@@ -132,3 +132,12 @@ def test_shardings_by_name_leave_the_layer_s_own_static_arguments_out():
     got = compose(lambda n, x: n * x, layer, mesh={"data": 4})(3, np.arange(8, dtype=np.int32))
     np.testing.assert_array_equal(got, np.arange(0, 24, 3))
     assert len(got.sharding.device_set) == 4
+
+
+def test_shardings_by_position_count_static_arguments_or_leave_them_out_as_jax_does():
+    def f(n, x, y):
+        return n * x * y
+
+    for given in [((), ("data",), ()), (("data",), ())]:
+        made = compose(f, Jit(in_shardings=given), static="n", mesh={"data": 4})
+        np.testing.assert_allclose(made(3, X, np.float32(2)), 6 * X)
