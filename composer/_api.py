@@ -93,6 +93,7 @@ def code(pipeline: Pipeline, *, function: str | None = None) -> str:
         function: What the callable is called; None: after the pipeline.
 
     Raises:
+        TypeError: it is no pipeline: what `compose` made does not say where its function is.
         ComposeError: CMP609, a layer or a value has no text in plain JAX.
         InputError: CMP069, the pipeline's function cannot be imported.
     """
@@ -101,6 +102,8 @@ def code(pipeline: Pipeline, *, function: str | None = None) -> str:
     from composer._run.arguments import Origin
     from composer._run.functions import parts, sub_parts
 
+    if not isinstance(pipeline, Pipeline):
+        raise TypeError(f"code writes a Pipeline, from load or loads, not {pipeline!r}")
     origin = Origin(pipeline.folder, pipeline.document, False, pipeline.functions)
     subs = {
         name: sub_parts(source, (name,), origin)

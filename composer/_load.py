@@ -133,6 +133,9 @@ class _Loader:
                 message, cure = f"function: {text!r} is not module:function", None
             else:
                 message = f"function: {text!r} does not say in which module it is"
+                before, _, last = name.rpartition(".")
+                if before and not module and last not in ("py", "yaml", "yml"):
+                    module, name = before, last
                 cure = f"function: {module or 'module'}:{name or 'function'}"
             self.findings.say("CMP033", message, self.findings.at("function"), cure)
 

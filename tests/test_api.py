@@ -74,6 +74,29 @@ def test_a_file_that_is_not_there_is_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("typed", "there", "cure"),
+    [
+        ("train", "train.yaml", "train.yaml"),
+        ("tran.yaml", "train.yml", "train.yml"),
+        ("nope.yaml", "b.yaml", None),
+    ],
+)
+def test_a_file_that_is_not_there_is_sought_by_its_name_without_the_ending(
+    tmp_path, monkeypatch, typed, there, cure
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / there).touch()
+    with pytest.raises(PipelineError) as caught:
+        composer.load(typed)
+    assert [item.cure for item in caught.value.diagnostics] == [cure]
+
+
+def test_code_of_a_callable_is_refused():
+    with pytest.raises(TypeError, match="code writes a Pipeline, from load or loads, not <"):
+        composer.code(compose(lambda n: n, Jit()))
+
+
+@pytest.mark.parametrize(
     ("option", "text"),
     [
         ({"static": 0}, 'static is 0, not names of arguments\n  write: static=("n",)'),

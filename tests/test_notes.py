@@ -191,3 +191,13 @@ def test_an_error_inside_a_split_pmap_is_noted_once():
     [note] = ours(caught.value)
     assert note.first == 0
     assert note.arrived == {0: "x f32[2]", 1: "x f32[2, 2]", 2: "x f32[8, 2]"}
+
+
+def test_a_name_that_is_not_defined_is_no_axis():
+    def f(x):
+        return x + y  # noqa: F821  # the mistake
+
+    with pytest.raises(NameError) as caught:
+        compose(f, Jit())(X)
+    [note] = ours(caught.value)
+    assert note.cure == ""

@@ -198,6 +198,20 @@ def test_a_random_source_needs_a_shape_and_a_seed() -> None:
     assert "CMP061 a random source needs seed\n" in text
 
 
+def test_sizes_alone_are_refused_with_the_shape_that_they_mean() -> None:
+    assert refused({"random": "normal", "shape": [32, 3], "seed": 0}) == (
+        'CMP062 [32, 3] has no dtype: dtype[sizes]\n  write: "f32[32, 3]"'
+    )
+    assert refused({"ones": 32}) == ('CMP062 32 is not a shape: dtype[sizes]\n  write: "f32[32]"')
+
+
+def test_a_dtype_alone_is_refused_with_brackets() -> None:
+    assert refused({"zeros": "float32"}) == (
+        "CMP062 'float32' is not a shape: dtype[sizes]\n"
+        '  write: "f32[]" for one number, "f32[8, 3]" for an array'
+    )
+
+
 def test_a_random_source_needs_sizes_not_names() -> None:
     assert refused({"random": "normal", "shape": "f32[batch, 3]", "seed": 0}) == (
         "CMP061 x: f32[batch, 3] names 'batch': how many numbers to make must be said here\n"

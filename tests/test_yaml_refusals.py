@@ -170,6 +170,16 @@ REFUSALS = [
         id="a key without a value is refused",
     ),
     pytest.param(
+        "- jit:\n",
+        [
+            "p.yaml:1:3: CMP023 the key jit has no value",
+            "    1 | - jit:",
+            "      |   ^^^",
+            "  write: - jit",
+        ],
+        id="a list item with a colon and nothing behind it is the word alone",
+    ),
+    pytest.param(
         "{n: , m}\n",
         [
             "p.yaml:1:2: CMP023 the key n has no value",

@@ -14,7 +14,7 @@ MISTAKES = [
             "p.yaml:1:11: CMP001 a second colon and space in one line",
             "    1 | note: loss: mean",
             "      |           ^",
-            '  write: note: "loss: mean"',
+            '  write: note: {loss: mean}, or "loss: mean" for the text',
         ],
         id="an unquoted colon is found with the quotes to write",
     ),
@@ -262,6 +262,26 @@ MISTAKES = [
             '  write: commas between the items, or "..." around a text that has a colon',
         ],
         id="a colon where a comma should stand",
+    ),
+    pytest.param(
+        "- vmap: in_axes: {x: 0}\n",
+        [
+            "p.yaml:1:16: CMP001 a second colon and space in one line",
+            "    1 | - vmap: in_axes: {x: 0}",
+            "      |                ^",
+            '  write: vmap: {in_axes: {x: 0}}, or "in_axes: {x: 0}" for the text',
+        ],
+        id="parameters without braces get them",
+    ),
+    pytest.param(
+        "x: {random: normal, shape: f32[8, 3], seed: 0}\n",
+        [
+            "p.yaml:1:28: CMP001 an unquoted text with brackets inside brackets",
+            "    1 | x: {random: normal, shape: f32[8, 3], seed: 0}",
+            "      |                            ^^^^^^^^^",
+            '  write: "f32[8, 3]"',
+        ],
+        id="a shape inside braces needs quotes",
     ),
     pytest.param(
         'b: ["x" "y"]\n',

@@ -17,8 +17,8 @@ from composer.errors import ComposerError, Diagnostic, PipelineError, Place, fai
 _EXAMPLES: Final[Mapping[Kind, str]] = {
     "set": "set: {run.simulate_devices: 2}",
     "drop": "drop: [pmap]",
-    "insert_before": "insert_before: {jit: {clip: {max_norm: 1.0}}}",
-    "insert_after": "insert_after: {grad: {clip: {max_norm: 1.0}}}",
+    "insert_before": "insert_before: {jit: {stop_gradient: params}}",
+    "insert_after": "insert_after: {grad: {stop_gradient: params}}",
 }
 
 

@@ -32,8 +32,8 @@ _KINDS: Final[Mapping[type[Edit], Kind]] = MappingProxyType(
 )
 _WANTED: Final = {
     "--set": ("ADDRESS=VALUE", "--set stack.vmap.axis_size=8"),
-    "--insert-before": ("LAYER=NEW", "--insert-before jit='{clip: {max_norm: 1.0}}'"),
-    "--insert-after": ("LAYER=NEW", "--insert-after grad='{clip: {max_norm: 1.0}}'"),
+    "--insert-before": ("LAYER=NEW", "--insert-before jit='{stop_gradient: params}'"),
+    "--insert-after": ("LAYER=NEW", "--insert-after grad='{stop_gradient: params}'"),
 }
 
 

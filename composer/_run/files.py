@@ -29,8 +29,9 @@ def read_file(source: File, path: Path, place: Place | None) -> Array:
     try:
         return readers[source.ending](source, path, place)
     except FileNotFoundError:
-        there = [file.name for file in path.parent.glob("*")] if path.parent.is_dir() else []
-        close = nearest(path.name, there)
+        beside = path.parent.glob("*") if path.parent.is_dir() else ()
+        there = {file.stem: file.name for file in beside if file.suffix in readers}
+        close = there.get(nearest(path.stem, there) or "")
         raise fail(
             InputError,
             "CMP063",

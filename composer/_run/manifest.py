@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import re
 from collections.abc import Iterator, Mapping
@@ -21,7 +22,7 @@ from composer._run.arguments import Arguments
 from composer._run.dtypes import shape_of
 from composer._run.outputs import named_leaves
 from composer._run.writing import replacing
-from composer.errors import InputError, fail
+from composer.errors import ComposerError, InputError, fail
 
 _PACKAGES: Final = ("jax", "jaxlib", "numpy")
 
@@ -76,6 +77,22 @@ def describe_arguments(arguments: Arguments) -> dict[str, str]:
     return found
 
 
+def check_folder(pipeline: Pipeline, outdir: Path | None) -> None:
+    """Refuse, before anything is computed, a place where no manifest can be written.
+
+    Raises:
+        InputError: CMP070, nothing can be made there.
+    """
+    base = _base(pipeline, outdir)
+    if base is None:
+        return
+    there = next(folder for folder in (base, *base.absolute().parents) if folder.exists())
+    if not there.is_dir():
+        raise _refused(base, f"{there} is a file")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise _refused(base, f"{there} is read-only")
+
+
 def run_folder(pipeline: Pipeline, outdir: Path | None, started: datetime) -> Path | None:
     """A new folder `runs/NAME/TIME` in the project, or `NAME/TIME` in `outdir`.
 
@@ -84,11 +101,9 @@ def run_folder(pipeline: Pipeline, outdir: Path | None, started: datetime) -> Pa
     Raises:
         InputError: CMP070, the system refuses to make the folder.
     """
-    if outdir is None and pipeline.folder is None:
+    base = _base(pipeline, outdir)
+    if base is None:
         return None
-    base = outdir if pipeline.folder is None else project_folder(pipeline.folder) / "runs"
-    base = outdir or base
-    assert base is not None
     name = re.sub(r"[^\w.-]+", "_", pipeline.title).strip(".") or "run"
     time = started.astimezone(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
     for number in range(1, 1000):
@@ -98,11 +113,21 @@ def run_folder(pipeline: Pipeline, outdir: Path | None, started: datetime) -> Pa
         except FileExistsError:
             continue
         except OSError as error:
-            message = f"the manifest cannot be written: {folder}: {error.strerror}"
-            cure = "composer run --out DIR ...     # a folder that can be written"
-            raise fail(InputError, "CMP070", message, cure=cure) from error
+            raise _refused(folder, error.strerror) from error
         return folder
     raise fail(InputError, "CMP070", f"{base / name} is full of runs of this second")
+
+
+def _base(pipeline: Pipeline, outdir: Path | None) -> Path | None:
+    if outdir is not None or pipeline.folder is None:
+        return outdir
+    return project_folder(pipeline.folder) / "runs"
+
+
+def _refused(folder: Path, why: str | None) -> ComposerError:
+    message = f"the manifest cannot be written: {folder}: {why}"
+    cure = "composer run --out DIR ...     # a folder that can be written"
+    return fail(InputError, "CMP070", message, cure=cure)
 
 
 def write_manifest(folder: Path, facts: Mapping[str, object]) -> Path:

@@ -21,6 +21,7 @@ from composer._run.arguments import Arguments, Origin, read_arguments
 from composer._run.devices import simulate_devices
 from composer._run.functions import build, function_of
 from composer._run.manifest import (
+    check_folder,
     describe_arguments,
     describe_machine,
     describe_pipeline,
@@ -99,6 +100,7 @@ def run_pipeline(
         target = _target(pipeline, allow_outside)
         fn = build(pipeline, allow_outside=allow_outside)
         arguments = read_arguments(pipeline, fn, allow_outside=allow_outside)
+        check_folder(pipeline, outdir)
         outputs, seconds = timed_call(fn, arguments)
         names = output_names(pipeline, allow_outside)
         table = rows(outputs, names)

@@ -10,6 +10,7 @@ import numpy as np
 
 from composer._run.dtypes import Array, Loss, cast, device_dtype, on_device, shape_of
 from composer._sources import Shape, ShapeTree
+from composer._sources.plain import ENDINGS
 from composer.errors import Diagnostic, InputError, Place, fail
 
 
@@ -18,11 +19,13 @@ class NotAnArray(ValueError):
 
     Attributes:
         path: Where in the argument, as JAX prints it; empty for the whole.
+        file: The whole argument, where it is the name of a data file.
     """
 
-    def __init__(self, what: str, path: str = "") -> None:
+    def __init__(self, what: str, path: str = "", file: str = "") -> None:
         super().__init__(what)
         self.path = path
+        self.file = file
 
 
 def literal(value: object, declared: ShapeTree = None) -> object:
@@ -49,7 +52,8 @@ def literal(value: object, declared: ShapeTree = None) -> object:
     scalars = _scalars(value)
     if any(isinstance(item, str) for item in scalars):
         text = next(item for item in scalars if isinstance(item, str))
-        raise NotAnArray(f"the text {text!r}")
+        is_file = text == value and text.endswith(ENDINGS)
+        raise NotAnArray(f"the text {text!r}", file=text if is_file else "")
     if len({isinstance(item, bool) for item in scalars}) > 1:
         raise NotAnArray("a list of true or false and numbers together")
     if any(isinstance(item, int) and not -(2**63) <= item < 2**63 for item in scalars):
@@ -203,6 +207,8 @@ def loss(name: str, error: Loss | NotAnArray, place: Place | None) -> InputError
     else:
         message = f"{name}{error.path} is {error}, which no array can hold"
         cure = f"static: [{name}]     # a value that is known when the function is compiled"
+        if error.file:
+            cure = f"{name}: {{file: {error.file}}}     # to read it; or\n{cure}"
         found = fail(InputError, "CMP061", message, place=place, cure=cure)
     assert isinstance(found, InputError)
     return found

@@ -162,7 +162,7 @@ class _Reader:
                 close = nearest(str(word), known)
                 self._say(
                     "CMP061",
-                    f"{word!r} is no part of a {kind.word} source",
+                    f"{word!r} is no part of {_a(kind.word)} source",
                     self.key_place_of((*path, str(word))),
                     notes=(f"parts: {', '.join(known)}",),
                     cure=f"{close}: ..." if close else None,
@@ -174,7 +174,7 @@ class _Reader:
         meant = {nearest(str(word), known) for word in data if word not in known}
         for missing in [name for name in required if name not in data and name not in meant]:
             example = '"f32[8, 3]"' if missing in _SHAPES else "0"
-            message = f"a {kind.word} source needs {missing}"
+            message = f"{_a(kind.word)} source needs {missing}"
             self._say("CMP061", message, self.place_of(path), cure=f"{missing}: {example}")
 
     def _field(self, kind: type[Source], word: str, value: object, path: Path) -> object:
@@ -190,7 +190,7 @@ class _Reader:
         try:
             return msgspec.convert(value, found[0].type, strict=True)
         except msgspec.ValidationError as error:
-            message = f"{word} of a {kind.word} source does not fit: {_said(error)}"
+            message = f"{word} of {_a(kind.word)} source does not fit: {_said(error)}"
             choices = _choices(found[0].type)
             close = nearest(str(value), choices)
             self._say(
@@ -241,6 +241,10 @@ def needs_code(source: Source) -> bool:
     """Whether it reads a file, or runs or names code: what sealed text refuses."""
     inside = source.arguments.values() if isinstance(source, Call) else ()
     return source.needs_code or any(needs_code(item) for item in inside)
+
+
+def _a(word: str) -> str:
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
 
 def _called(path: Path) -> str:

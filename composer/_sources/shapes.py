@@ -81,7 +81,11 @@ def parse_shape(text: str) -> Shape:
     """
     match = _FORM.fullmatch(text)
     if match is None:
-        raise ShapeError(f"{text!r} is not a shape: dtype[sizes]", '"f32[8, 3]"')
+        scalar = short_name(text)
+        cure = f'"{scalar}[]" for one number, "{scalar}[8, 3]" for an array'
+        raise ShapeError(
+            f"{text!r} is not a shape: dtype[sizes]", cure if scalar else '"f32[8, 3]"'
+        )
     word, inside = match.groups()
     dtype = _dtype(word, inside)
     if not inside.strip():
@@ -132,11 +136,15 @@ def parse_tree(data: object, path: tuple[str | int, ...] = ()) -> ShapeTree:
             return parse_shape(data)
         except ShapeError as error:
             raise ShapeError(str(error), error.cure, path) from None
+    if isinstance(data, list | tuple) and data and all(type(item) is int for item in data):
+        sizes = ", ".join(map(str, data))
+        raise ShapeError(f"[{sizes}] has no dtype: dtype[sizes]", f'"f32[{sizes}]"', path)
     if isinstance(data, list | tuple):
         return tuple(parse_tree(item, (*path, i)) for i, item in enumerate(data))
     if isinstance(data, Mapping):
         return {str(name): parse_tree(item, (*path, name)) for name, item in data.items()}
-    raise ShapeError(f"{data!r} is not a shape: dtype[sizes]", '"f32[8, 3]"', path)
+    cure = f'"f32[{data}]"' if type(data) is int and data >= 0 else '"f32[8, 3]"'
+    raise ShapeError(f"{data!r} is not a shape: dtype[sizes]", cure, path)
 
 
 def tree_data(tree: ShapeTree) -> object:

@@ -229,7 +229,10 @@ class _Reader:
         """Refuse a key without a value, unless it is a name alone in a flow mapping."""
         if not frame.flow or _COLON.match(self.source.line(key_span[2]), key_span[3]):
             message = f"the key {short(str(key))} has no value"
-            self.refuse("CMP023", message, key_span, "null, or the text without this key")
+            cure = "null, or the text without this key"
+            if not frame.node and frame.path and type(frame.path[-1]) is int:
+                cure = f"- {short(str(key))}"
+            self.refuse("CMP023", message, key_span, cure)
         elif type(key) is str and ":" in key and not self.is_quoted(key_span):
             name, _, value = key.partition(":")
             cure = f"{short(name)}: {short(value)}"

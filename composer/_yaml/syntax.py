@@ -21,6 +21,11 @@ from composer.errors import Diagnostic
 # Possessive, so that no line takes more than one pass, however it was made.
 _NO_SPACE: Final = re.compile(r"\s*+(?:- ++)*+([\w.-]++):([^\s:].*)")
 _PAIR: Final = re.compile(r"\s*+(?:- ++)*+([^\s:#][^:#]*+): ++")
+# `word: value` behind another key, where a mapping in braces was probably meant.
+_INNER: Final = re.compile(r"[A-Za-z_]\w*+: ++[^\s]")
+# A shape, cut in two where YAML sees a bracket inside an unquoted text.
+_BEFORE_BRACKET: Final = re.compile(r"[A-Za-z]\w*+$")
+_BRACKET: Final = re.compile(r"\[[^\[\]{}\"']*+\]")
 _FOUND: Final = re.compile(r"(?:but got|but found|found character) '(.+?)'(?: that.*)?$")
 
 
@@ -120,6 +125,8 @@ def _second_colon(trouble: _Trouble) -> Diagnostic:
         cure = (
             f'{pair[1]}: "{short(value)}"' if '"' not in value else f"{pair[1]}: '{short(value)}'"
         )
+        if _INNER.match(value):
+            cure = f"{pair[1]}: {{{short(value)}}}, or {cure.partition(': ')[2]} for the text"
         return trouble.found("a second colon and space in one line", cure)
     above = trouble.source.line(trouble.at[0] - 1) if trouble.at[0] else ""
     if match := _NO_SPACE.fullmatch(above):
@@ -186,6 +193,14 @@ def _flow(trouble: _Trouble) -> Diagnostic:
         message = f"a colon where a comma or {closing} should stand"
         cure = 'commas between the items, or "..." around a text that has a colon'
         return trouble.found(message, cure)
+    word = _BEFORE_BRACKET.search(trouble.line[: at[1]])
+    brackets = _BRACKET.match(trouble.line, at[1])
+    if word and brackets:
+        text = word[0] + brackets[0]
+        message = "an unquoted text with brackets inside brackets"
+        return trouble.found(
+            message, f'"{short(text)}"', (at[0], word.start(), at[0], brackets.end())
+        )
     return trouble.found(message, f", or {closing}")
 
 

@@ -36,7 +36,9 @@ def decode(path: pathlib.Path, shown_as: str) -> str:
         with path.open("rb") as stream:
             raw = stream.read(MAX_BYTES + 4)
     except FileNotFoundError:
-        cure = nearest(path.name, _neighbours(path.parent))
+        there = {name.rpartition(".")[0]: name for name in _neighbours(path.parent)}
+        stem = path.stem if path.suffix in (".yaml", ".yml") else path.name
+        cure = there.get(nearest(stem, there) or "")
         shown = cure and str(pathlib.PurePath(shown_as).with_name(cure))
         raise fail(PipelineError, "CMP014", f"no file {shown_as}", cure=shown) from None
     except (OSError, ValueError) as error:

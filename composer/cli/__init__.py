@@ -7,6 +7,7 @@ closed pipe and SIGTERM.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import signal
@@ -30,6 +31,9 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Each command, in `composer.cli.WORD`, with its line in the list of commands."""
+
+
+_STOPPED: Final = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 
 
 class LazyGroup(click.Group):
@@ -60,7 +64,9 @@ class LazyGroup(click.Group):
         """As click does, but a closed pipe is no failure: click would exit with 1."""
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            # None: the process was started without an output.
+            if sys.stdout is not None:
+                sys.stdout.flush()
         except BrokenPipeError:
             # Python flushes once more when it ends, and would complain.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -82,7 +88,24 @@ def cli() -> None:
 def main() -> NoReturn:
     """The command line's entry point; ends the process."""
     signal.signal(signal.SIGTERM, _terminated)
-    sys.exit(run_command(sys.argv[1:]))
+    try:
+        code: str | int | None = run_command(sys.argv[1:])
+    except SystemExit as end:
+        code = end.code
+    if isinstance(code, int) and code in _STOPPED:
+        _leave_now(code)
+    sys.exit(code)
+
+
+def _leave_now(code: int) -> NoReturn:
+    """End without waiting: Python would wait for what JAX is still computing.
+
+    All that was open is closed by now, since the exception came up to here.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -93,7 +116,7 @@ def run_command(arguments: Sequence[str]) -> int:
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        return 130
+        return 128 + signal.SIGINT
     except ComposerError as error:
         from composer.cli._report import report
 

@@ -84,7 +84,7 @@ def overlay_options(function: Callable[..., R]) -> Callable[..., R]:
         "--insert-after",
         multiple=True,
         metavar="LAYER=NEW",
-        help="Insert a layer outside another one: grad='{clip: {max_norm: 1.0}}'.",
+        help="Insert a layer outside another one: grad='{stop_gradient: params}'.",
     )
     @functools.wraps(function)
     def command(

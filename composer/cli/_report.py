@@ -8,13 +8,15 @@ import sys
 import traceback
 from dataclasses import asdict
 from types import TracebackType
-from typing import Final
+from typing import Final, TypeGuard
 
 import click
 
 from composer.errors import ComposerError, printable
 
-_OURS: Final = ("composer", "jax", "jaxlib", "click", "pluggy", "contextlib", "runpy")
+_OURS: Final = ("composer", "jax", "jaxlib", "numpy", "safetensors", "click", "pluggy")
+_LIBRARY: Final = os.path.dirname(os.__file__) + os.sep
+_INSTALLED: Final = ("site-packages", "dist-packages")
 
 
 def report(error: BaseException, *, full: bool = False) -> int:
@@ -28,13 +30,20 @@ def report(error: BaseException, *, full: bool = False) -> int:
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     elif isinstance(error, ComposerError):
         click.echo(str(error), err=True)
-        if error.__cause__ is not None and not isinstance(error.__cause__, ComposerError):
+        if _tells_more(error.__cause__):
             click.echo("", err=True)
             _show(error.__cause__)
     else:
         _show(error)
     sys.stderr.flush()
     return error.exit_code if isinstance(error, ComposerError) else 1
+
+
+def _tells_more(cause: BaseException | None) -> TypeGuard[BaseException]:
+    """Whether a cause shows the user's own code, or a line of it; its text was said already."""
+    if cause is None or isinstance(cause, ComposerError):
+        return False
+    return isinstance(cause, SyntaxError) or any(_frames(e.__traceback__) for e in _chain(cause))
 
 
 def as_data(error: BaseException) -> dict[str, object]:
@@ -54,7 +63,7 @@ def _show(error: BaseException) -> None:
             _echo(["Traceback in your code, the last call last:\n", *traceback.format_list(frames)])
         if frames or link is error:
             _echo(_said(link))
-    if not shown and error.__traceback__ is not None:
+    if not shown and error.__traceback__ is not None and not isinstance(error, SyntaxError):
         last = traceback.extract_tb(error.__traceback__)[-1]
         _echo([f"  raised in {last.filename}:{last.lineno}, outside your code"])
     click.echo("  more:  --traceback shows every frame", err=True)
@@ -85,10 +94,20 @@ def _said(error: BaseException) -> list[str]:
 
 
 def _frames(trace: TracebackType | None) -> list[traceback.FrameSummary]:
-    """Frames of files that are neither composer's nor JAX's; all, where no other is left."""
+    """Frames of files that are not composer's, JAX's, NumPy's or Python's own."""
     found = traceback.extract_tb(trace)
     folders = _our_folders()
-    return [frame for frame in found if not frame.filename.startswith(("<frozen", *folders))]
+    return [
+        frame
+        for frame in found
+        if not frame.filename.startswith(("<frozen", *folders)) and not _is_pythons(frame.filename)
+    ]
+
+
+def _is_pythons(filename: str) -> bool:
+    """Whether a file is of the standard library, in whose folder packages may lie too."""
+    inside = filename.removeprefix(_LIBRARY)
+    return inside != filename and not inside.startswith(_INSTALLED)
 
 
 def _our_folders() -> tuple[str, ...]:

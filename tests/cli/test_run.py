@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 
+import jax
 import jax.numpy as jnp
 
 def square(x):
@@ -41,6 +42,12 @@ def sleep(x):
     open("ready", "w").close()
     time.sleep(60)
     return x
+
+def compute(x):
+    open("ready", "w").close()
+    # What JAX thinks cheap is computed by the thread that called, which then hears no signal.
+    x = jnp.full((300, 300), x[0])
+    return jax.lax.fori_loop(0, 10**9, lambda i, v: v @ v, x)
 """
 
 
@@ -185,6 +192,52 @@ def test_too_few_devices_are_the_environments_fault_with_the_cure(project: Path)
     assert "--devices 64" in done.stderr
 
 
+def test_a_manifest_that_cannot_be_written_is_said_before_anything_is_computed(
+    project: Path,
+) -> None:
+    write(project, "model:inner")
+    (project / "runs").touch()
+    done = composer(project, "run", "p.yaml")
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"CMP070 the manifest cannot be written: {project / 'runs'}: {project / 'runs'} is a file\n"
+        "  write: composer run --out DIR ...     # a folder that can be written\n"
+    )
+
+
+def test_frames_of_python_and_numpy_are_not_the_users_code(project: Path) -> None:
+    (project / "x.npz").touch()
+    write(project, "model:square")
+    done = composer(project, "run", "p.yaml", "--set", "args.x={file: x.npz}")
+    assert done.stderr == (
+        "<command line>:1:14: CMP063 x.npz: No data left in file\n"
+        "    1 | --set args.x={file: x.npz}\n"
+        "      |              ^^^^^^^^^^^^^\n"
+    )
+
+
+def test_a_module_that_is_no_python_shows_the_line(project: Path) -> None:
+    (project / "model.py").write_text("def square(x): return (\n")
+    write(project, "model:square")
+    done = composer(project, "run", "p.yaml")
+    assert done.stderr.endswith(
+        f'  File "{project / "model.py"}", line 1\n'
+        "    def square(x): return (\n"
+        "                          ^\n"
+        "SyntaxError: '(' was never closed\n"
+        "  more:  --traceback shows every frame\n"
+    )
+
+
+def test_an_output_that_is_closed_is_no_failure(project: Path) -> None:
+    write(project, "model:square")
+    done = subprocess.run(
+        ["sh", "-c", f"exec '{sys.executable}' -m composer run p.yaml >&-"],
+        cwd=project, env=environment(), stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_x64_is_an_option(project: Path) -> None:
     write(project, "model:square")
     done = composer(project, "run", "p.yaml", "--x64", "--json")
@@ -199,8 +252,11 @@ LISTENING = (
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_an_interrupted_run_says_by_what(project: Path, number: int, code: int) -> None:
-    write(project, "model:sleep", stack="[]")
+@pytest.mark.parametrize(("function", "stack"), [("sleep", "[]"), ("compute", "[jit]")])
+def test_an_interrupted_run_says_by_what(
+    project: Path, function: str, stack: str, number: int, code: int
+) -> None:
+    write(project, f"model:{function}", stack=stack)
     process = subprocess.Popen(
         [sys.executable, "-c", LISTENING, "run", "p.yaml"],
         cwd=project, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -210,8 +266,14 @@ def test_an_interrupted_run_says_by_what(project: Path, number: int, code: int) 
             if (project / "ready").exists():
                 break
             time.sleep(0.1)
+        # What was traced is compiled, and runs.
+        time.sleep(2 if function == "compute" else 0)
         process.send_signal(number)
-        _, said = process.communicate(timeout=60)
+        try:
+            _, said = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
     assert process.returncode == code
     assert b"Traceback" not in said
 

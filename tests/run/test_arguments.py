@@ -98,6 +98,14 @@ def test_text_is_for_static_arguments_only() -> None:
     assert "a list of true or false and numbers together" in refused({"a": [True, 1]})
 
 
+def test_the_name_of_a_data_file_is_refused_with_the_source_that_reads_it() -> None:
+    assert refused({"x": "data/x.npy"}) == (
+        "CMP061 x is the text 'data/x.npy', which no array can hold\n"
+        "  write: x: {file: data/x.npy}     # to read it; or\n"
+        "         static: [x]     # a value that is known when the function is compiled"
+    )
+
+
 def test_a_literal_takes_its_declared_dtype_where_that_holds_it() -> None:
     values = read(
         {"a": {"value": 1, "shape": "bf16[]"}, "b": {"value": [1], "shape": "u8[1]"}}

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from composer import ComposeError, Grad, Jit, Reduce, Vmap, compose
+from composer._yaml import parse
 from composer.plugin import ParameterError
 from composer.testing import Case, check_transform
 
@@ -113,6 +114,29 @@ def test_nothing_mapped_is_refused_with_what_could_be():
 def test_more_axes_than_arguments_are_refused():
     with pytest.raises(ComposeError, match="CMP209 vmap: in_axes has 3 entries, but dot takes 2"):
         compose(dot, Vmap(in_axes=(0, None, None)))
+
+
+@pytest.mark.parametrize(
+    ("axes", "cure"),
+    [
+        (0, "in_axes: {x: 0}"),
+        ({"tree": 0, "x": 1, "n": 0}, "in_axes: {x: 1}"),
+        ({"tree": {"a": 0, "b": 0}}, "in_axes: {tree: {a: 0, b: null}}"),
+        ({"x": 2}, "in_axes: {x: 0}"),
+        ({"n": 0}, "the stack without vmap, or an argument that has an axis"),
+    ],
+)
+def test_an_axis_that_is_not_there_is_refused_with_axes_that_can_be_mapped(axes, cure):
+    def f(tree, x, n):
+        return tree["a"].sum() + x.sum() + n
+
+    args = {"a": jnp.ones(2), "b": jnp.float32(1)}, jnp.ones((2, 3)), jnp.float32(1)
+    with pytest.raises(ComposeError) as caught:
+        compose(f, Vmap(in_axes=axes))(*args)
+    [item] = caught.value.diagnostics
+    assert (item.code, item.cure) == ("CMP209", cure)
+    if cure.startswith("in_axes"):
+        compose(f, Vmap(**parse(cure).data))(*args)
 
 
 def test_fewer_axes_than_arguments_are_refused_at_the_call():
