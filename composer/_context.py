@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,26 @@ from composer.errors import ComposeError, Place, fail, nearest
 
 if TYPE_CHECKING:
     import jax
+
+
+# A layer may trace a function once more to look at its program; those traces are not the
+# user's, and `max_traces` must not count them. Each thread and task has its own.
+_REHEARSING: ContextVar[bool] = ContextVar("composer_rehearsing", default=False)
+
+
+@contextlib.contextmanager
+def rehearsal() -> Iterator[None]:
+    """While this lasts, traces are for looking at only: nobody counts them."""
+    token = _REHEARSING.set(True)
+    try:
+        yield
+    finally:
+        _REHEARSING.reset(token)
+
+
+def rehearsing() -> bool:
+    """Whether a trace is for looking at only."""
+    return _REHEARSING.get()
 
 
 Annotate = Callable[[Exception, tuple[Any, ...], Mapping[str, Any]], None]

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import msgspec
-
 from composer._findings import Findings, kind_of
+from composer._parameters import parameters
 from composer._pipeline import Layer
 from composer._yaml import Path, dump
 from composer.errors import ComposerError, Place
@@ -150,7 +149,7 @@ class LayerReader:
         self, cls: type[Transform], given: Mapping[str, object], path: Path
     ) -> dict[str, Any] | None:
         """Parameters by field name; None if a key is unknown or missing."""
-        fields = {field.encode_name: field for field in msgspec.structs.fields(cls)}
+        fields = {field.encode_name: field for field in parameters(cls)}
         before = len(self.findings.problems)
         self.findings.unknown(given, fields, path, cls.word, "parameter")
         for name, field in fields.items():
@@ -187,7 +186,7 @@ def _as_list(value: object) -> str:
 
 def _bare_cure(cls: type[Transform], word: str, given: object) -> str:
     """The value as the first parameter where it fits there; else the bare word."""
-    fields = msgspec.structs.fields(cls)
+    fields = parameters(cls)
     if not fields or given is None or isinstance(given, bool):
         return f"- {word}"
     try:

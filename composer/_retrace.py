@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from composer._context import rehearsing
 from composer._describe import describe
 from composer._signature import Signature
 from composer.errors import ComposeError, Diagnostic, Place
@@ -34,6 +35,11 @@ class MaxTraces:
     limit: int
     action: Literal["warn", "error"] = "warn"
 
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            message = f"max_traces is a whole number from 1, not {self.limit}"
+            raise ComposeError(Diagnostic("CMP033", message, cure="max_traces=1"))
+
     def to_data(self) -> object:
         """As YAML writes it."""
         if self.action == "warn":
@@ -52,6 +58,8 @@ def counted(
     seen: list[Known] = []
 
     def traced(*args: Any, **kwargs: Any) -> Any:
+        if rehearsing():
+            return fn(*args, **kwargs)
         now = _kinds(sig, args, kwargs)
         seen.append(now)
         if len(seen) > allowed.limit:

@@ -32,7 +32,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 import pluggy
 
-from composer._context import Context
+from composer._context import Context, rehearsal
 from composer._freeze import Uncacheable, canonical_key, frozen
 from composer._page import Page, cannot_write
 from composer._parameters import ParameterError, check_value, default_of, parameters, same
@@ -52,6 +52,7 @@ __all__ = [
     "fail",
     "hookimpl",
     "nearest",
+    "rehearsal",
 ]
 
 hookimpl: Final = pluggy.HookimplMarker("composer")

@@ -129,3 +129,8 @@ def test_counting_changes_nothing_of_the_program(scaled):
         limited = compose(scaled, Vmap(), Jit(), max_traces=1)
         texts = [made.lower(jnp.ones((2, 2))).as_text() for made in (plain, limited)]
     assert texts[0] == texts[1]
+
+
+def test_a_limit_below_one_is_refused_in_python_too(scaled):
+    with pytest.raises(ComposeError, match="CMP033 max_traces is a whole number from 1, not 0"):
+        compose(scaled, Jit(), max_traces=0)

@@ -9,9 +9,10 @@ import jax
 
 from composer._signature import Signature
 from composer.plugin import ComposeError, Context, fail
-from composer.transforms._axes import packed
+from composer.transforms._axes import has_null, packed
 from composer.transforms._bound_axes import refuse_devices_outside
 from composer.transforms._mapped_checks import check_mapped
+from composer.transforms._replicated import refuse_own_values
 from composer.transforms._sync import plan_sync, sort_leaves, synced_leaf, unsort_leaves
 
 if TYPE_CHECKING:
@@ -37,12 +38,20 @@ def build_plain(layer: Pmap, fn: Callable[..., Any], ctx: Context) -> Callable[.
         key = _key(axes, behind)
         if key not in made:
             target = packed(body) if kwargs else body
-            made[key] = jax.pmap(
+            fresh = jax.pmap(
                 ctx.named(target) if kwargs else target,
                 in_axes=(axes, behind) if kwargs else axes,
                 out_axes=out_axes,
                 **_options(layer, ctx, packed_call=bool(kwargs)),
             )
+            # make_jaxpr takes no values of JAX's own static arguments.
+            if (
+                layer.sync is None
+                and has_null(layer.out_axes)
+                and layer.static_broadcasted_argnums == ()
+            ):
+                refuse_own_values(fresh, (args, kwargs) if kwargs else args, ctx)
+            made[key] = fresh
         return made[key], (args, kwargs) if kwargs else args
 
     def finish(out: Any) -> Any:

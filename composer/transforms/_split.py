@@ -11,11 +11,12 @@ from jax.sharding import PartitionSpec
 
 from composer._devices import line_of_devices
 from composer.plugin import ComposeError, Context, fail
-from composer.transforms._axes import packed
+from composer.transforms._axes import has_null, packed
 from composer.transforms._bound_axes import refuse_devices_outside
 from composer.transforms._loops import leaf_axes
 from composer.transforms._outputs import describe
 from composer.transforms._pmap_plain import _numbers, _signed
+from composer.transforms._replicated import refuse_own_values
 from composer.transforms._rows import Rows, fit_leaf, rows_of_call
 from composer.transforms._sync import Plan, plan_sync, sort_leaves, synced_leaf, unsort_leaves
 
@@ -71,6 +72,8 @@ class _Call:
             out_specs=self._out_specs(),
             check_vma=False,
         )
+        if self.layer.sync is None and has_null(self.layer.out_axes):
+            refuse_own_values(mapped, call, self.ctx)
         return self._finish(mapped(*call))
 
     def _spec(self, axis: int | None) -> PartitionSpec:

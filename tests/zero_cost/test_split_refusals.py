@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from composer import ComposeError, Pmap, compose
+from composer import ComposeError, Jit, MaxTraces, Pmap, compose
 from composer.errors import SetupError
 from composer.plugin import ParameterError
 
@@ -222,3 +222,51 @@ def test_more_devices_than_there_are_are_refused():
         "  found: cpu\n"
         "  write: run: {simulate_devices: 9}     # or --devices 9: on CPU"
     )
+
+
+def device_sum(x):
+    return jnp.sum(x)
+
+
+def everyones_sum(x):
+    return jax.lax.psum(jnp.sum(x), "d"), jax.jit(lambda y: jax.lax.pmax(y, "d"))(jnp.sum(x))
+
+
+def loops_over_everyone(x):
+    return jax.lax.fori_loop(0, 2, lambda i, s: jax.lax.psum(s, "d"), jnp.sum(x))
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_a_null_out_axis_is_refused_where_each_device_has_its_own_value(split):
+    x = np.arange(8, dtype=np.float32).reshape(4, 2)
+    made = compose(device_sum, Pmap(split=split, out_axes=None))
+    for _ in range(2):
+        with pytest.raises(ComposeError) as caught:
+            made(x)
+        assert str(caught.value) == (
+            "CMP216 pmap: out_axes is null for the output, of which each device has its own value\n"
+            "  write: sync: pmean     # or psum, pmax, pmin: one value for all; or\n"
+            "         out_axes: 0     # one value a device"
+        )
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_a_null_out_axis_is_right_where_a_collective_made_all_devices_equal(split):
+    x = np.arange(8, dtype=np.float32).reshape(4, 2)
+    made = compose(everyones_sum, Pmap(axis_name="d", split=split, out_axes=None), Jit())
+    total, largest = made(x)
+    assert (float(total), float(largest)) == (28.0, 13.0)
+
+
+def test_what_a_loop_does_with_collectives_is_not_judged():
+    x = np.arange(4, dtype=np.float32)
+    made = compose(loops_over_everyone, Pmap(axis_name="d", split=True, out_axes=None))
+    assert float(made(x)) == 6.0 * 4
+
+
+def test_looking_at_the_program_does_not_count_as_a_trace():
+    x = np.arange(8, dtype=np.float32).reshape(4, 2)
+    stack = Pmap(axis_name="d", split=True, out_axes=None)
+    made = compose(everyones_sum, stack, max_traces=MaxTraces(1, "error"))
+    for _ in range(3):
+        jax.block_until_ready(made(x))

@@ -190,7 +190,9 @@ CASES: dict[str, Case] = {
         "doubled", "[pmap: {in_axes: -1, split: true, merge: true, out_axes: -1}]", "(X.T,)"
     ),
     "split_out_tree": Case(
-        "rows_of", "[pmap: {in_axes: {x: 0}, split: true, out_axes: [0, null]}, jit]", "(X,)"
+        "rows_and_total",
+        "[pmap: {axis_name: d, in_axes: {x: 0}, split: true, out_axes: [0, null]}, jit]",
+        "(X,)",
     ),
     "split_out_back": Case(
         "rows_of", "[pmap: {in_axes: {x: 0}, split: true, out_axes: [-1, 1]}, jit]", "(X,)"
