@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from composer._api import Stack as Stack
     from composer._api import check as check
     from composer._api import code as code
+    from composer._api import lint as lint
     from composer._api import load as load
     from composer._api import loads as loads
     from composer._compose import compose as compose
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 __version__: Final = "0.1.0"
 
 _HOME: Final = {
-    "_api": ("Stack", "check", "code", "load", "loads"),
+    "_api": ("Stack", "check", "code", "lint", "load", "loads"),
     "_compose": ("compose",),
     "_overlay.edits": ("Drop", "InsertAfter", "InsertBefore", "Set"),
     "_pipeline": ("Layer", "Pipeline"),

@@ -14,7 +14,7 @@ from composer._overlay import KEYS as OVERLAY_KEYS
 from composer._pipeline import Layer, Pipeline
 from composer._registry import Registry, default_registry
 from composer._yaml import Document, parse, read
-from composer.errors import PluginError
+from composer.errors import Diagnostic, PipelineError, PluginError
 from composer.plugin import Transform
 from composer.transforms import CATALOGUE
 
@@ -80,6 +80,40 @@ def check(target: Pipeline | Callable[..., Any], *args: Any, **kwargs: Any) -> A
     from composer._check import check_call
 
     return check_call(target, args, kwargs)
+
+
+def lint(
+    target: Pipeline | Stack | str | Path | Callable[..., Any],
+    function: Callable[..., Any] | None = None,
+) -> tuple[Diagnostic, ...]:
+    """Everything that is wrong with a stack before it runs; no user code runs, JAX stays out.
+
+    Args:
+        target: A pipeline, the path of a file, a `Stack`, or what `compose` made.
+        function: The function that a `Stack` is meant for.
+
+    Returns:
+        All findings, in the order of the file. A file that cannot be read is a finding.
+    """
+    from composer._builder import builder_of
+    from composer._lint import as_diagnostics, lint_pipeline, lint_stack, stack_around
+    from composer._recipe import Recipe
+
+    if isinstance(target, str | Path):
+        try:
+            target = load(target)
+        except (PipelineError, PluginError) as error:
+            return as_diagnostics(error)
+    if isinstance(target, Pipeline):
+        return tuple(lint_pipeline(target))
+    if isinstance(target, Stack):
+        layers = tuple(i if isinstance(i, Layer) else Layer(i) for i in target.layers)
+        recipe = Recipe(layers, target.static, target.mesh)
+        return tuple(lint_stack(stack_around(function, recipe)))
+    builder = builder_of(target)
+    if builder is None:
+        raise TypeError(f"lint takes a Pipeline, a path, a Stack or what compose made: {target!r}")
+    return tuple(lint_stack(stack_around(builder.function, builder.recipe)))
 
 
 def code(pipeline: Pipeline, *, function: str | None = None) -> str:

@@ -19,8 +19,7 @@ from composer._recipe import Recipe
 from composer._registry import Registry
 from composer._retrace import counted
 from composer._signature import Signature, signature_of
-from composer._statics import check_static, static_key, take_static
-from composer.errors import ComposeError, fail
+from composer._statics import check_max_traces, check_static, static_key, take_static
 from composer.plugin import Context
 
 Fn = Callable[..., Any]
@@ -37,13 +36,7 @@ class Builder:
         self.signatures = self._signatures()
         self.fixed = self._fixed()
         outer = self.signatures[-1]
-        if recipe.max_traces is not None and self.compiling is None:
-            raise fail(
-                ComposeError,
-                "CMP410",
-                "max_traces counts what is traced beneath a jit, but no layer compiles",
-                cure="- jit     # as the last layer",
-            )
+        check_max_traces(recipe)
         self.chain = Chain(self.base.title, recipe.layers)
         self.static = frozenset(n for n in recipe.static if n in outer.names)
         for number in range(len(recipe.layers)):

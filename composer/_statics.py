@@ -52,6 +52,11 @@ def take_static(
 
 
 def check_static(recipe: Recipe, sig: Signature) -> None:
+    """Refuse static names that the function does not have.
+
+    Raises:
+        ComposeError: CMP201, CMP203.
+    """
     for name in recipe.static:
         if sig.parameters is None:
             raise fail(
@@ -71,3 +76,19 @@ def check_static(recipe: Recipe, sig: Signature) -> None:
                 notes=[f"arguments: {', '.join(sig.names) or 'none'}"],
                 cure=f"static: [{close}]" if close else None,
             )
+
+
+def check_max_traces(recipe: Recipe) -> None:
+    """Refuse `max_traces` where nothing compiles.
+
+    Raises:
+        ComposeError: CMP410.
+    """
+    if recipe.max_traces is None or any(layer.transform.compiles() for layer in recipe.layers):
+        return
+    raise fail(
+        ComposeError,
+        "CMP410",
+        "max_traces counts what is traced beneath a jit, but no layer compiles",
+        cure="- jit     # as the last layer",
+    )

@@ -8,12 +8,17 @@ a traceback and in a test.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar, Final, Literal
 
+from composer._change import Fix
+
 Severity = Literal["error", "warning", "info"]
+
+_RULE_NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)+")
 
 CODES: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -41,6 +46,8 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "CMP021": "control character",
         "CMP022": "tab where YAML wants spaces",
         "CMP023": "missing value",
+        "CMP024": "ignore comment that hides nothing",
+        "CMP025": "ignore comment that is not understood",
         "CMP030": "not a pipeline",
         "CMP031": "unknown key",
         "CMP032": "missing key",
@@ -90,6 +97,13 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "CMP099": "another composer is in the way",
         # CMP1xx: order
         "CMP101": "layer has no effect here",
+        "CMP102": "pmap compiles already",
+        "CMP103": "derivative outside a parallel layer",
+        "CMP104": "derivative of a checked function",
+        "CMP105": "check without checkify",
+        "CMP106": "both branches run for each row",
+        "CMP107": "layers outside the jit run in Python on every call",
+        "CMP108": "per-example derivative of a batch function",
         "CMP112": "axis is not bound",
         # CMP2xx: names, shapes and axes
         "CMP201": "no such argument",
@@ -115,6 +129,18 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "CMP221": "tangent does not fit",
         "CMP222": "carry does not keep its form",
         "CMP223": "output is not (carry, y)",
+        "CMP224": "64-bit values that JAX makes 32-bit",
+        "CMP225": "axes of the same size",
+        "CMP226": "Jacobian in the slow direction",
+        "CMP227": "loop without a reverse derivative",
+        "CMP228": "custom rule for the other direction",
+        "CMP229": "derivative with respect to data",
+        "CMP230": "axes of nested vmaps come out reversed",
+        "CMP231": "keyword argument is mapped by accident",
+        "CMP232": "mapped rows do not fit the memory",
+        "CMP233": "fails when it is traced",
+        "CMP234": "has_aux does not fit the outputs",
+        "CMP235": "dtype changes inside a custom rule",
         # CMP3xx: collectives and devices
         "CMP301": "batch does not divide over the devices",
         "CMP302": "sync does not fit the outputs",
@@ -125,11 +151,49 @@ CODES: Final[Mapping[str, str]] = MappingProxyType(
         "CMP307": "options of pmap that exclude each other",
         "CMP308": "collective does not fit the axis",
         "CMP309": "layer over devices inside another one",
+        "CMP310": "axis name is bound twice",
+        "CMP311": "rows averaged across devices",
+        "CMP312": "mean over devices inside the derivative",
+        "CMP313": "sum over devices inside the derivative",
+        "CMP314": "gradient summed over devices already",
+        "CMP315": "gradient is a sum over devices, not a mean",
+        "CMP316": "one device's gradient passed off as everybody's",
+        "CMP317": "one device's output passed off as everybody's",
+        "CMP318": "pair of layers that this JAX cannot run",
+        "CMP319": "spmd_axis_name is fragile",
+        "CMP320": "plain pmap cannot be exported",
+        "CMP321": "padding rows are counted",
+        "CMP322": "sharding constraint inside a mapped function",
+        "CMP323": "statistics of one device only",
+        "CMP324": "arguments lie on different devices",
         # CMP4xx: static, donation, retracing
         "CMP401": "static argument is not hashable",
         "CMP402": "array was donated before",
         "CMP403": "array is donated twice",
+        "CMP404": "size is not static",
+        "CMP405": "branch on an argument's value",
+        "CMP406": "donation inside another layer",
+        "CMP407": "donation by keyword",
+        "CMP408": "donation saves nothing",
+        "CMP409": "static argument that changes",
         "CMP410": "traced more often than allowed",
+        "CMP411": "compiled anew on every call",
+        "CMP412": "method without its object",
+        "CMP413": "long Python loop is unrolled",
+        "CMP414": "retraced for another kind of number",
+        # CMP5xx: purity and randomness
+        "CMP501": "print runs while tracing only",
+        "CMP502": "writes to something outside",
+        "CMP503": "random numbers or time of the host",
+        "CMP504": "NumPy on a traced argument",
+        "CMP505": "in-place update of an argument",
+        "CMP506": "key is used twice",
+        "CMP507": "key from outside the function",
+        "CMP508": "same key for every row",
+        "CMP509": "value from outside is frozen",
+        "CMP510": "same key on every device",
+        "CMP511": "large array captured as a constant",
+        "CMP512": "traced value leaks",
         # CMP6xx: plugins
         "CMP601": "two plugins claim one word",
         "CMP602": "plugin cannot be loaded",
@@ -174,12 +238,13 @@ class Diagnostic:
     """One finding, complete in itself.
 
     Attributes:
-        code: A key of `CODES`.
+        code: A key of `CODES`, or the name of a plugin's rule.
         message: What was found and why it is wrong; stands alone.
         place: Where; None for layers that were written in Python.
         notes: Further facts, one line each, such as `accepted: x, y`.
         cure: What to write or do instead; may have several lines.
         severity: How bad it is.
+        fix: Changes of the file that do what the cure says. Not part of equality.
     """
 
     code: str
@@ -188,9 +253,11 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     cure: str | None = None
     severity: Severity = "error"
+    fix: Fix | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        assert self.code in CODES, f"unknown diagnostic code {self.code}"
+        known = self.code in CODES or _RULE_NAME.fullmatch(self.code)
+        assert known, f"unknown diagnostic code {self.code}"
 
     def render(self) -> str:
         """The text for a terminal: place, code, message, source line, notes, cure.

@@ -19,6 +19,14 @@ the documentation:
         def reference(self, fn, ctx):
             return lambda *args, **kwargs: np.asarray(fn(*args, **kwargs)) * self.by
 
+Lint rules of a transform are methods marked with `rule`: they look at the layers around
+and yield what `error`, `warning` or `info` makes, without JAX:
+
+        @rule("scale-by-one")
+        def changes_nothing(self, layer):
+            if self.by == 1.0:
+                yield info("scale by 1 changes nothing", fix=Fix((layer.removed(),), safe=True))
+
 JAX is imported inside `build` and `reference`, never at the top: pipelines are read,
 listed and linted without it.
 """
@@ -36,6 +44,7 @@ from composer._context import Context, rehearsal
 from composer._freeze import Uncacheable, canonical_key, frozen
 from composer._page import Page, cannot_write
 from composer._parameters import ParameterError, check_value, default_of, parameters, same
+from composer._rule import Edit, Finding, Fix, error, info, rule, warning
 from composer._signature import Output, Signature
 from composer.errors import ComposeError, Diagnostic, fail, nearest
 
@@ -43,16 +52,23 @@ __all__ = [
     "ComposeError",
     "Context",
     "Diagnostic",
+    "Edit",
+    "Finding",
+    "Fix",
     "Output",
     "Page",
     "ParameterError",
     "Signature",
     "Transform",
     "cannot_write",
+    "error",
     "fail",
     "hookimpl",
+    "info",
     "nearest",
     "rehearsal",
+    "rule",
+    "warning",
 ]
 
 hookimpl: Final = pluggy.HookimplMarker("composer")

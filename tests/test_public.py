@@ -14,7 +14,8 @@ PUBLIC = [
     "Jacfwd", "Jacrev", "Jit", "Jvp", "Layer", "Map", "MaxTraces", "Partial", "Pipeline",
     "PipelineError", "PluginError", "Pmap", "Reduce", "Repeat", "RetraceWarning", "Scan",
     "Select", "Set", "SetupError", "ShardMap", "SplitKey", "Stack", "StopGradient", "Then",
-    "ValueAndGrad", "Vjp", "Vmap", "__version__", "check", "code", "compose", "load", "loads",
+    "ValueAndGrad", "Vjp", "Vmap", "__version__", "check", "code", "compose", "lint", "load",
+    "loads",
 ]  # fmt: skip
 
 TEXT = "composer: 1\nfunction: f\nreturns: [loss]\nmesh: {data: 4}\nstack: [grad, jit]\n"
