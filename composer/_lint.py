@@ -99,7 +99,7 @@ def refusals(stack: StackView) -> Iterator[Diagnostic]:
         stack.stack,
         stack.static,
         mesh=stack.mesh or None,
-        static_places=dict.fromkeys(stack.static, stack.static_place),
+        static_places={n: stack.static_place or stack.places.get(n) for n in stack.static},
     )
     yield from _said(lambda: check_static(recipe, stack.signature))
     yield from _said(lambda: check_max_traces(recipe))

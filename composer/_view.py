@@ -23,6 +23,8 @@ SCALAR_ONLY = frozenset({"grad", "value_and_grad"})
 ROWS = frozenset({"vmap", "map", "scan"})
 DEVICES = frozenset({"pmap", "shard_map"})
 OPAQUE = frozenset({"then", "apply"})
+TRACES = DERIVATIVES | DEVICES | {"vmap", "map", "scan", "repeat", "jit", "checkpoint", "checkify"}
+"""Layers beneath which the function sees tracers, not values."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -395,7 +395,7 @@ def test_a_transform_of_one_s_own_works_from_python_without_registration() -> No
 
 
 def test_the_author_s_example_works_as_it_is_written() -> None:
-    example = textwrap.dedent((plugin.__doc__ or "").split("\n\n", 2)[2].split("\n\nJAX is")[0])
+    example = textwrap.dedent((plugin.__doc__ or "").split("\n\n", 2)[2].split("\n\nLint ")[0])
     assert isinstance(ast.parse(example).body[0], ast.ClassDef)
     names: dict[str, Any] = {
         "Annotated": Annotated, "ClassVar": ClassVar, "Transform": Transform, "np": np,

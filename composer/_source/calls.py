@@ -360,7 +360,10 @@ class Calls:
         """Enter a function that is called, and those that are passed to others."""
         called = self.function(node.func)
         if called is not None:
-            self._enter(called, node, self._passed(called, node), self.derivatives)
+            given = self._given(called, node)
+            values = frozenset(n for n, value in given.items() if self.values_in(value))
+            gradients = frozenset(n for n, value in given.items() if self._has_gradient(value))
+            self._enter(called, node, values, self.derivatives, gradients)
         last = meaning.rpartition(".")[2]
         deeper = meaning.startswith("jax.") and last in words.DERIVATIVES
         over_gradients = meaning in words.TREE_MAPS and any(map(self._has_gradient, node.args[1:]))
@@ -393,13 +396,12 @@ class Calls:
         outer: Any = self if local else None
         self.collector.enter(function, name, own | around, derivatives, outer, gradients)
 
-    def _passed(self, function: FunctionNode | ast.Lambda, node: ast.Call) -> frozenset[str]:
-        """Parameters of a called function that are given values of arguments."""
+    def _given(self, function: FunctionNode | ast.Lambda, node: ast.Call) -> dict[str, ast.expr]:
+        """What a called function's parameters are given."""
         args = function.args
         names = [a.arg for a in (*args.posonlyargs, *args.args)]
         given: dict[str, ast.expr] = dict(zip(names, node.args, strict=False))
-        given |= {k.arg: k.value for k in node.keywords if k.arg}
-        return frozenset(name for name, value in given.items() if self.values_in(value))
+        return given | {k.arg: k.value for k in node.keywords if k.arg}
 
 
 def parameter_names(node: FunctionNode | ast.Lambda) -> list[str]:

@@ -28,7 +28,7 @@ class Collector:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.found: dict[str, list[Any]] = {name: [] for name in KINDS}
-        self._seen: set[tuple[ast.AST, frozenset[str], int]] = set()
+        self._seen: set[tuple[object, ...]] = set()
         self._depth = 0
 
     def sorted(self) -> dict[str, tuple[Any, ...]]:
@@ -55,7 +55,7 @@ class Collector:
             outer: The walk of the function that it is defined in, if any.
             gradients: Its parameters that hold what a derivative gave.
         """
-        key = (node, values, derivatives)
+        key = (node, values, derivatives, gradients)
         if key in self._seen or self._depth > DEPTH:
             return
         self._seen.add(key)

@@ -103,6 +103,7 @@ class Facts:
         place: Where it is defined.
         parameters: Its parameters; defaults are literal values, or `...` where they are
             not. None where a decorator may have changed them.
+        decorator: The decorator that may have changed them; empty if there is none.
         method: Whether it is a method that needs an object.
         returns_scalar: Whether one scalar comes out.
         returns_mean: Whether that scalar is a mean.
@@ -117,7 +118,7 @@ class Facts:
         host_random: Calls of numpy.random, random and time.
         numpy_calls: Calls of NumPy on values of parameters.
         outer_writes: Writes to names, attributes and containers from outside.
-        argument_writes: `x[0] = 1` on a parameter.
+        argument_writes: `x[0] = 1` on a parameter: what is written, `x[0]`.
         reused_keys: Second uses of one key.
         draws: All uses of keys.
         global_keys: Keys from outside the function.
@@ -134,6 +135,7 @@ class Facts:
     name: str
     place: Place
     parameters: tuple[inspect.Parameter, ...] | None
+    decorator: str = ""
     method: bool = False
     returns_scalar: bool | None = None
     returns_mean: bool | None = None

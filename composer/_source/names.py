@@ -82,9 +82,20 @@ def _characters(text: str, offset: int) -> int:
     return len(text.encode("utf-8")[:offset].decode("utf-8", "ignore"))
 
 
-@functools.lru_cache(maxsize=64)
 def read_module(path: Path, shown: str | None = None) -> Module | SyntaxError | None:
-    """Parse a file; None where it cannot be read, the error where it is no Python."""
+    """Parse a file; None where it cannot be read, the error where it is no Python.
+
+    Kept until the file changes: a thousand pipelines may name functions of one module.
+    """
+    try:
+        state = path.stat()
+    except OSError:
+        return None
+    return _parsed(path, shown, state.st_mtime_ns, state.st_size)
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(path: Path, shown: str | None, changed: int, size: int) -> Module | SyntaxError | None:
     try:
         text = path.read_text(encoding="utf-8")
         tree = ast.parse(text)

@@ -34,10 +34,12 @@ def facts_in(module: Module, name: str) -> Facts:
     names = [p.name for p in _parameters(node)]
     collector.enter(node, name, frozenset(names[1:] if own else names))
     parameters = tuple(_parameters(node))[1 if own == "class" else 0 :]
+    hiding = _hiding_decorator(module, node)
     return Facts(
         name,
         module.place(node),
-        parameters if _keeps_parameters(module, node) else None,
+        None if hiding else parameters,
+        hiding,
         own == "object",
         returns_scalar(module, node),
         returns_mean(module, node),
@@ -56,19 +58,17 @@ def _method(module: Module, node: FunctionNode, name: str) -> str | None:
     return "class" if "classmethod" in words else "object"
 
 
-def _keeps_parameters(module: Module, node: FunctionNode) -> bool:
-    """Whether all decorators leave the function's parameters as they are written."""
+def _hiding_decorator(module: Module, node: FunctionNode) -> str:
+    """The first decorator that may not leave the parameters as they are written."""
     for decorator in node.decorator_list:
         target = decorator.func if isinstance(decorator, ast.Call) else decorator
         meaning = module.meaning(target)
-        if meaning in ("classmethod", *_KEEPS_PARAMETERS) or meaning.endswith(
-            (".custom_vjp", ".custom_jvp")
-        ):
+        if meaning in ("classmethod", *_KEEPS_PARAMETERS):
             continue
         wrapper = module.functions.get(meaning)
         if wrapper is None or not _wraps(module, wrapper):
-            return False
-    return True
+            return meaning or "of the function"
+    return ""
 
 
 def _wraps(module: Module, wrapper: FunctionNode) -> bool:

@@ -162,7 +162,8 @@ class Walk(Calls):
         if base.id in self.parameters:
             kind = "outer_writes" if isinstance(target, ast.Attribute) else "argument_writes"
             if base.id in self.values or base.id == "self":
-                self.note(kind, base.id, node)
+                written = ast.unparse(target) if kind == "argument_writes" else base.id
+                self.note(kind, written, node)
         elif base.id not in self.local:
             self.note("outer_writes", base.id, node)
 

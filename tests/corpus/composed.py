@@ -30,7 +30,7 @@ def built(made: Plan) -> Callable[..., Any]:
     try:
         text = pipeline_text(made)
     except NotText:
-        return _built_in_python(made)
+        return stack_in_python(made)(made.function)
     return composer.loads(text, functions={FUNCTION: made.function}).build()
 
 
@@ -61,12 +61,13 @@ def pipeline_text(made: Plan) -> str:
     return dump({**data, "stack": stack})
 
 
-def _built_in_python(made: Plan) -> Callable[..., Any]:
+def stack_in_python(made: Plan) -> composer.Stack:
+    """The stack put together in Python, for values that no text can hold."""
     layers = []
     for number in range(len(made.layers)):
         word, params = layer_of(made, number)
         layers.append(_class_of(word)(**{key: _object(item) for key, item in params.items()}))
-    return composer.compose(made.function, *layers, mesh=_mesh(made))
+    return composer.Stack(*layers, mesh=_mesh(made))
 
 
 def _mesh(made: Plan) -> Mapping[str, int] | None:
