@@ -26,6 +26,8 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "run": "Run a pipeline: compose, read the arguments, call once, show the outputs.",
         "show": "Print a pipeline with its profiles and edits applied, and who wrote what.",
         "code": "Print a pipeline as plain JAX, which needs no composer.",
+        "lint": "Find mistakes in pipelines without running them.",
+        "rules": "List the lint rules, or show one's page.",
         "transforms": "List the transforms, or show one's page.",
         "doctor": "Say what this machine offers JAX, what does not fit, and the cure.",
     }

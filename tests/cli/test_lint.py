@@ -1,0 +1,129 @@
+"""`composer lint` and `composer rules`: findings, exit codes, pages."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from composer.cli import run_command
+from composer.rules import all_rules
+
+REPOSITORY = Path(__file__).parents[2]
+MODULE = """
+import jax.numpy as jnp
+
+
+def loss(w, x):
+    return jnp.mean((w * x) ** 2)
+"""
+RIGHT = """composer: 1
+function: m:loss
+args: {w: 1.0, x: [1.0, 2.0]}
+stack:
+  - grad: {argnums: w}
+  - jit
+"""
+UNSYNCED = """composer: 1
+function: m:loss
+args: {w: "f32[]", x: "f32[8]"}
+stack:
+  - collective: {op: pmean, axis_name: devices}
+  - grad: {argnums: w}
+  - pmap: {axis_name: devices, in_axes: {x: 0}, split: true}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "m.py").write_text(MODULE)
+    (tmp_path / "right.yaml").write_text(RIGHT)
+    (tmp_path / "unsynced.yaml").write_text(UNSYNCED)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def said(capsys, *arguments):
+    code = run_command(list(arguments))
+    return code, capsys.readouterr()
+
+
+def test_a_right_pipeline_gives_nothing_and_0(folder, capsys):
+    code, text = said(capsys, "lint", "right.yaml")
+    assert (code, text.out) == (0, "no findings in 1 file\n")
+    assert said(capsys, "lint", "-q", "right.yaml")[1].out == ""
+
+
+def test_a_finding_has_place_line_and_cure_and_gives_1(folder, capsys):
+    code, text = said(capsys, "lint", "unsynced.yaml")
+    assert code == 1
+    assert text.out.startswith("unsynced.yaml:5:5: CMP312 ")
+    assert "\n    5 |   - collective: {op: pmean, axis_name: devices}\n" in text.out
+    assert "more:  composer rules CMP312\n" in text.out
+
+
+def test_a_folder_stands_for_its_files(folder, capsys):
+    (folder / ".hidden").mkdir()
+    (folder / ".hidden" / "broken.yaml").write_text("[")
+    code, text = said(capsys, "lint", "--format", "concise", ".")
+    lines = text.out.splitlines()
+    assert code == 1
+    assert all(line.startswith("unsynced.yaml:") for line in lines[:-2])
+    assert lines[-2].endswith("in 2 files")
+
+
+def test_an_empty_folder_is_a_usage_error(folder, capsys):
+    (folder / "empty").mkdir()
+    code, text = said(capsys, "lint", "empty")
+    assert code == 2
+    assert "no .yaml or .yml file" in text.err
+
+
+def test_a_file_that_cannot_be_read_gives_2_and_the_others_are_linted(folder, capsys):
+    code, text = said(capsys, "lint", "--format", "json", "missing.yaml", "unsynced.yaml")
+    codes = [item["code"] for item in json.loads(text.out)["diagnostics"]]
+    assert code == 2
+    assert codes[0] == "CMP014"
+    assert "CMP312" in codes
+
+
+def test_fail_on_says_from_which_severity_on_it_is_1(folder, capsys):
+    path = str(REPOSITORY / "pipelines/tutorial/06_pmap_square.yaml")
+    assert said(capsys, "lint", path)[0] == 0
+    assert said(capsys, "lint", "--fail-on", "info", path)[0] == 1
+    assert said(capsys, "lint", "--fail-on", "error", path)[0] == 0
+
+
+def test_no_user_code_runs_and_jax_stays_out(folder):
+    (folder / "m.py").write_text(MODULE + '\nraise SystemExit("the module ran")\n')
+    code = (
+        "import sys; from composer.cli import run_command;"
+        "code = run_command(['lint', 'right.yaml', 'unsynced.yaml']);"
+        "print(code, 'jax' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == "1 False", done.stderr
+
+
+def test_every_rule_stands_in_the_list_with_what_it_finds(capsys):
+    rows = json.loads(said(capsys, "rules", "--json")[1].out)
+    by_code = {row["code"]: row for row in rows}
+    assert {rule.code for rule in all_rules()} <= set(by_code)
+    assert all(row["summary"][0].isupper() and row["summary"].endswith(".") for row in rows)
+    lines = said(capsys, "rules")[1].out.splitlines()
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("word", ["CMP312", "pmean-inside-grad"])
+def test_a_rule_has_a_page_under_its_code_and_its_name(word, capsys):
+    code, text = said(capsys, "rules", word)
+    assert code == 0
+    assert text.out.startswith("CMP312 pmean-inside-grad\n\n## What it does\n")
+
+
+def test_a_code_without_a_page_has_its_meaning_and_an_unknown_one_the_nearest(capsys):
+    assert "not a pipeline" in said(capsys, "rules", "CMP030")[1].out
+    code, text = said(capsys, "rules", "pmean-inside-grab")
+    assert code == 2
+    assert "Did you mean pmean-inside-grad?" in text.err
