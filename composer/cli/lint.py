@@ -34,6 +34,10 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "error")
     help="From which severity on the exit code is 1.",
 )
 @click.option(
+    "--select", multiple=True, metavar="RULE", help="Only these: code, beginning of one, or name."
+)
+@click.option("--ignore", multiple=True, metavar="RULE", help="All but these, given alike.")
+@click.option(
     "-p", "plugins", multiple=True, metavar="PLUGIN", help="Load a plugin besides the file's."
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print findings only, no count.")
@@ -43,6 +47,8 @@ def command(
     files: tuple[str, ...],
     form: str,
     fail_on: Severity,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
     plugins: tuple[str, ...],
     quiet: bool,
 ) -> None:
@@ -53,6 +59,7 @@ def command(
     does not import JAX. Exit code: 0 nothing found, 1 findings, 2 a file that cannot be
     read.
     """
+    wanted, unwanted = _codes(select), _codes(ignore)
     paths = _files(files)
     found: list[Diagnostic] = []
     unreadable = False
@@ -60,6 +67,9 @@ def command(
         said, readable = _lint(path, plugins)
         found += said
         unreadable |= not readable
+    found = [
+        item for item in found if (not select or item.code in wanted) and item.code not in unwanted
+    ]
     if form == "json":
         click.echo(json.dumps({"diagnostics": [_as_data(item) for item in found]}, indent=2))
     else:
@@ -70,6 +80,25 @@ def command(
     at_least = SEVERITIES.index(fail_on)
     failed = any(SEVERITIES.index(item.severity) >= at_least for item in found)
     ctx.exit(2 if unreadable else int(failed))
+
+
+def _codes(given: Sequence[str]) -> frozenset[str]:
+    """What `--select` or `--ignore` stands for; several may stand behind one, with commas.
+
+    Raises:
+        click.UsageError: One of them is no rule.
+    """
+    if not given:
+        return frozenset()
+    from composer.cli.rules import codes_meant, nearest_rule
+
+    found: frozenset[str] = frozenset()
+    for word in (part.strip() for text in given for part in text.split(",")):
+        codes = codes_meant(word)
+        if not codes:
+            raise click.UsageError(f"There is no rule {word!r}.{nearest_rule(word)}")
+        found |= codes
+    return found
 
 
 def _files(given: Sequence[str]) -> list[Path]:

@@ -21,7 +21,7 @@ _FIRST: Final = "## What it does\n"
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def command(code: str | None, as_json: bool) -> None:
     """List the lint rules, or show the page of one, by its code or its name."""
-    known = _rules()
+    known = every_rule()
     if code is None:
         if as_json:
             rows = [{"code": r.code, "name": r.name, "summary": _first(r)} for r in known]
@@ -37,12 +37,10 @@ def command(code: str | None, as_json: bool) -> None:
     elif code in CODES:
         _say(as_json, code=code, summary=CODES[code])
     else:
-        close = nearest(code, [*CODES, *(rule.name for rule in known)])
-        hint = f" Did you mean {close}?" if close else " The list: composer rules."
-        raise click.UsageError(f"There is no rule {code!r}.{hint}")
+        raise click.UsageError(f"There is no rule {code!r}.{nearest_rule(code)}")
 
 
-def _rules() -> list[Rule]:
+def every_rule() -> list[Rule]:
     """The rules about stacks and those of each transform; a broken plugin hides none."""
     found = {rule.code: rule for rule in all_rules()}
     registry = default_registry()
@@ -53,6 +51,23 @@ def _rules() -> list[Rule]:
             continue
         found |= {rule.code: rule for rule in own}
     return [found[code] for code in sorted(found)]
+
+
+def codes_meant(word: str) -> frozenset[str]:
+    """The codes that a code, the beginning of some, or a rule's name stands for; maybe none.
+
+    >>> sorted(codes_meant("pmean-inside-grad"))
+    ['CMP312']
+    """
+    begun = {code for code in CODES if word.startswith("CMP") and code.startswith(word)}
+    named = {rule.code for rule in every_rule() if word in (rule.code, rule.name)}
+    return frozenset(begun | named)
+
+
+def nearest_rule(word: str) -> str:
+    """A hint at what was meant by a code or a name that does not exist."""
+    close = nearest(word, [*CODES, *(rule.name for rule in every_rule())])
+    return f" Did you mean {close}?" if close else " The list: composer rules."
 
 
 def _first(rule: Rule) -> str:

@@ -95,6 +95,25 @@ def test_fail_on_says_from_which_severity_on_it_is_1(folder, capsys):
     assert said(capsys, "lint", "--fail-on", "error", path)[0] == 0
 
 
+@pytest.mark.parametrize("word", ["CMP312", "CMP31", "pmean-inside-grad", "CMP2,CMP312"])
+def test_select_and_ignore_take_codes_beginnings_and_names(word, folder, capsys):
+    assert "CMP312" in said(capsys, "lint", "--select", word, "unsynced.yaml")[1].out
+    code, text = said(capsys, "lint", "--ignore", word, "unsynced.yaml")
+    assert "CMP312" not in text.out
+    assert code == 0
+    assert said(capsys, "lint", "--select", "CMP5", "unsynced.yaml")[0] == 0
+
+
+def test_an_unknown_rule_is_a_usage_error_with_the_nearest(folder, capsys):
+    code, text = said(capsys, "lint", "--ignore", "pmean-inside-gard", "unsynced.yaml")
+    assert code == 2
+    assert "Did you mean pmean-inside-grad?" in text.err
+
+
+def test_what_cannot_be_read_gives_2_whatever_is_selected(folder, capsys):
+    assert said(capsys, "lint", "--select", "CMP5", "missing.yaml")[0] == 2
+
+
 def test_no_user_code_runs_and_jax_stays_out(folder):
     (folder / "m.py").write_text(MODULE + '\nraise SystemExit("the module ran")\n')
     code = (
