@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from composer._change import Edit, Fix
+from composer._ignore import without_ignored
 from composer._pipeline import Pipeline, SubPipeline
 from composer._recipe import Recipe
 from composer._rule import Finding, Rule, rules_of
@@ -31,7 +32,18 @@ def lint_pipeline(pipeline: Pipeline) -> list[Diagnostic]:
     for stack, missing in stacks_of(pipeline):
         found += [missing] if missing is not None else []
         found += lint_stack(stack)
+    if pipeline.document is not None:
+        names = {rule.name: rule.code for rule in (*all_rules(), *_own_rules(pipeline))}
+        document = pipeline.document
+        found = without_ignored(in_order(found), document.text, document.file, names)
     return in_order(found)
+
+
+def _own_rules(pipeline: Pipeline) -> Iterator[Rule]:
+    """The rules of the transforms in a pipeline's stack and in those of its sub-pipelines."""
+    inner = [s.stack for s in pipeline.sources.values() if isinstance(s, SubPipeline)]
+    for layer in (*pipeline.stack, *(layer for stack in inner for layer in stack)):
+        yield from rules_of(type(layer.transform))
 
 
 def lint_stack(stack: StackView) -> list[Diagnostic]:

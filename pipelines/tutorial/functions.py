@@ -11,7 +11,7 @@ def fast_fn(x):
 
 def slow_fn(x):
     """The same by a thousand additions, which jit traces one by one."""
-    for _ in range(1000):
+    for _ in range(1000):  # composer: ignore[CMP413] what it costs is the lesson
         x = x + 1
     return x
 
@@ -70,8 +70,8 @@ def descend(slope, params, x, y):
 
 def normalise_locally(x):
     """Batch normalisation with the statistics of this device's rows only."""
-    mean = jnp.mean(x, axis=0)
-    var = jnp.mean(x**2, axis=0) - mean**2
+    mean = jnp.mean(x, axis=0)  # composer: ignore[CMP323] meant
+    var = jnp.mean(x**2, axis=0) - mean**2  # composer: ignore[CMP323] meant
     return {"mean": mean, "var": var, "x": (x - mean) / jnp.sqrt(var + 1e-5)}
 
 

@@ -114,6 +114,46 @@ def test_what_cannot_be_read_gives_2_whatever_is_selected(folder, capsys):
     assert said(capsys, "lint", "--select", "CMP5", "missing.yaml")[0] == 2
 
 
+@pytest.mark.parametrize("word", ["CMP312", "pmean-inside-grad", "CMP501, CMP312"])
+def test_a_comment_on_the_line_hides_what_it_names(word, folder, capsys):
+    line = "  - collective: {op: pmean, axis_name: devices}"
+    assert line in UNSYNCED
+    text = UNSYNCED.replace(line, f"{line}  # composer: ignore[{word}] shown on purpose")
+    (folder / "unsynced.yaml").write_text(text)
+    code, said_ = said(capsys, "lint", "unsynced.yaml")
+    assert "CMP312 pmean" not in said_.out
+    assert ":5:5: CMP312" not in said_.out
+    # The second name hides nothing, and that is said.
+    assert ("CMP024" in said_.out) == ("CMP501" in word)
+    assert code == int("CMP501" in word), said_.out
+
+
+@pytest.mark.parametrize(("comment", "code"), [("ignore", "CMP025"), ("ignore[CMP312]", "CMP024")])
+def test_a_comment_that_hides_nothing_is_a_finding(comment, code, folder, capsys):
+    (folder / "right.yaml").write_text(RIGHT.replace("- jit", f"- jit  # composer: {comment}"))
+    exit_code, text = said(capsys, "lint", "right.yaml")
+    assert exit_code == 1
+    assert text.out.startswith(f"right.yaml:6:10: {code} warning: ")
+
+
+def test_a_comment_in_the_module_hides_a_finding_there(folder, capsys):
+    slow = "def f(x):\n    for _ in range(1000):{}\n        x = x * 0.5\n    return x\n"
+    (folder / "slow.yaml").write_text("composer: 1\nfunction: n:f\nargs: {x: 1.0}\nstack: [jit]\n")
+    (folder / "n.py").write_text(slow.format(""))
+    assert "n.py:2:5: CMP413" in said(capsys, "lint", "slow.yaml")[1].out
+    (folder / "n.py").write_text(slow.format("  # composer: ignore[CMP413] the lesson"))
+    assert said(capsys, "lint", "slow.yaml")[0] == 0
+
+
+def test_the_shipped_pipelines_have_no_warning(monkeypatch, capsys):
+    monkeypatch.chdir(REPOSITORY)
+    code, text = said(capsys, "lint", "pipelines")
+    assert code == 0, text.out
+    assert text.out.splitlines()[-2].endswith(
+        f"in {len(list(Path('pipelines').rglob('*.yaml')))} files"
+    )
+
+
 def test_no_user_code_runs_and_jax_stays_out(folder):
     (folder / "m.py").write_text(MODULE + '\nraise SystemExit("the module ran")\n')
     code = (
