@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import click
@@ -21,7 +22,7 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "error")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["text", "concise", "json"]),
+    type=click.Choice(["text", "concise", "json", "github"]),
     default="text",
     show_default=True,
     help="How findings are printed.",
@@ -75,8 +76,8 @@ def command(
         click.echo(json.dumps({"diagnostics": [_as_data(item) for item in found]}, indent=2))
     else:
         for item in found:
-            click.echo(_one_line(item) if form == "concise" else item.render() + "\n")
-        if not quiet:
+            click.echo(_PRINTED[form](item))
+        if not quiet and form != "github":
             _summary(found, len(paths))
     at_least = SEVERITIES.index(fail_on)
     failed = any(SEVERITIES.index(item.severity) >= at_least for item in found)
@@ -144,6 +145,30 @@ def _as_data(item: Diagnostic) -> dict[str, object]:
 def _one_line(item: Diagnostic) -> str:
     place = "" if item.place is None else f"{item.place}: "
     return f"{place}{item.code} {item.severity}: {printable(item.message)}"
+
+
+def _github(item: Diagnostic) -> str:
+    """A workflow command, which GitHub shows as an annotation beside the line."""
+    level = "notice" if item.severity == "info" else item.severity
+    at = {"title": item.code}
+    if item.place is not None and item.place.file is not None:
+        place = item.place
+        at |= {"file": item.place.file, "line": str(place.line), "col": str(place.column)}
+    fields = ",".join(
+        f"{key}={_escaped(value).replace(':', '%3A').replace(',', '%2C')}"
+        for key, value in at.items()
+    )
+    cure = "" if item.cure is None else f"\nwrite: {item.cure}"
+    return f"::{level} {fields}::{_escaped(item.message + cure)}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+_PRINTED: Final[Mapping[str, Callable[[Diagnostic], str]]] = MappingProxyType(
+    {"text": lambda item: item.render() + "\n", "concise": _one_line, "github": _github}
+)
 
 
 def _summary(found: Sequence[Diagnostic], files: int) -> None:

@@ -145,6 +145,19 @@ def test_a_comment_in_the_module_hides_a_finding_there(folder, capsys):
     assert said(capsys, "lint", "slow.yaml")[0] == 0
 
 
+def test_github_gets_annotations_of_one_line_each(folder, capsys):
+    (folder / "a,b%.yaml").write_text(UNSYNCED)
+    code, text = said(capsys, "lint", "--format", "github", "a,b%.yaml")
+    assert code == 1
+    lines = text.out.splitlines()
+    assert any(
+        line.startswith("::error title=CMP312,file=a%2Cb%25.yaml,line=5,col=5::pmean")
+        and "%0Awrite: " in line
+        for line in lines
+    ), lines
+    assert all(line.startswith(("::error ", "::warning ", "::notice ")) for line in lines)
+
+
 def test_the_shipped_pipelines_have_no_warning(monkeypatch, capsys):
     monkeypatch.chdir(REPOSITORY)
     code, text = said(capsys, "lint", "pipelines")
