@@ -59,11 +59,10 @@ def lint_stack(stack: StackView) -> list[Diagnostic]:
 
 
 def findings(stack: StackView) -> Iterator[tuple[Rule, Finding, LayerView | None]]:
-    """What the static rules yield: those about the stack, then those of each transform."""
+    """What the rules yield: those about the stack, then those of each transform."""
     for rule in all_rules():
-        if rule.level == "static":
-            for finding in rule.check(stack):
-                yield rule, finding, None
+        for finding in rule.check(stack):
+            yield rule, finding, None
     for view in stack.layers:
         for rule in rules_of(type(view.transform)):
             for finding in rule.check(view.transform, view):

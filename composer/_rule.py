@@ -5,13 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from composer._change import Edit, Fix
 from composer.errors import Place, Severity
 
 F = TypeVar("F", bound=Callable[..., Any])
-Level = Literal["static", "shapes"]
 
 _MARK = "__composer_rule__"
 
@@ -81,37 +80,32 @@ class Rule:
     Attributes:
         code: `CMP312`, or the name itself for a plugin's rule.
         name: Reads after "allow": `pmean-inside-grad`.
-        level: static: from the file and the function's source; shapes: from a trace.
         check: Yields findings: for a stack, or as a method of a transform for a layer.
         page: What it does, why it is bad, an example that fires, what to use instead.
     """
 
     code: str
     name: str
-    level: Level
     check: Callable[..., Iterator[Finding]]
     page: str
 
 
-def rule(
-    name: str, code: str | None = None, *, page: str | None = None, level: Level = "static"
-) -> Callable[[F], F]:
+def rule(name: str, code: str | None = None, *, page: str | None = None) -> Callable[[F], F]:
     """Mark a generator of findings as a lint rule.
 
     A method of a transform is called with a view of each such layer: `layer.outside`,
     `layer.inside`, `layer.signature`. A function of a module in `composer.rules` is called
-    with the whole stack, or with its trace.
+    with the whole stack.
 
     Args:
         name: Reads after "allow": `offload-without-gradient`.
         code: A stable code; a plugin's rules go by their name.
         page: Its documentation; by default the docstring.
-        level: Whether it needs a trace.
     """
 
     def mark(function: F) -> F:
         text = inspect.cleandoc(page or function.__doc__ or "")
-        setattr(function, _MARK, Rule(code or name, name, level, function, text))
+        setattr(function, _MARK, Rule(code or name, name, function, text))
         return function
 
     return mark
@@ -133,7 +127,6 @@ __all__ = [
     "Edit",
     "Finding",
     "Fix",
-    "Level",
     "Rule",
     "error",
     "info",
